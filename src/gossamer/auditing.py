@@ -1,9 +1,10 @@
 """Counts the findings of all reports: at once those that the database answers, in the background the others.
 
-    python -P -m gossamer.auditing LOCATION DIRECTORY
+    python -P -m gossamer.auditing LOCATION [DIRECTORY]
 
 A report that inspects stored pages takes up to minutes on a big web. A process of low priority counts these
-(`start_background_count`). It keeps every finished count, so a killed process loses one report at most.
+(`start_background_count`). It keeps every finished count, so a killed process loses one report at most. A crawl that
+ranks starts it at its end, without a directory (`ranking.count_after_crawl`): so every round has counts to compare.
 """
 
 from __future__ import annotations
@@ -19,7 +20,14 @@ from typing import TYPE_CHECKING
 from gossamer.basics.cores import available_cores
 from gossamer.errors import GossamerError
 from gossamer.graph.reports.audit import COUNTED_REPORTS, ReportCount, StoredCounts
-from gossamer.graph.reports.audit_file import add_counts, add_parts, counting_lock, read_counts, web_state
+from gossamer.graph.reports.audit_file import (
+    add_counts,
+    add_parts,
+    counting_lock,
+    counts_directory,
+    read_counts,
+    web_state,
+)
 from gossamer.graph.reports.base import ReportOptions, count_stored_parts, missing_data
 from gossamer.processes.limits import disable_core_dumps, ignore_interrupts
 from gossamer.processes.start import start_python
@@ -32,7 +40,7 @@ if TYPE_CHECKING:
     from gossamer.graph import OnProgress
     from gossamer.graph.reports.audit import WebState
     from gossamer.graph.reports.base import Report
-    from gossamer.store.protocol import Store
+    from gossamer.store.protocol import CrawlerControl, Store
 
 QUICK_REPORTS = tuple(report for report in COUNTED_REPORTS if not report.inspects)
 SLOW_REPORTS = tuple(report for report in COUNTED_REPORTS if report.inspects)
@@ -41,21 +49,34 @@ MAX_THREADS = 4  # for the statements of quick reports
 
 
 def main() -> None:
-    """Count all reports of the web at the location given that have no count for its present state."""
+    """Count all reports of the web at the location given that have no count for its present state.
+
+    Without a directory the process counts after a crawl: only if no crawler is at work, and where it can keep counts.
+    """
     ignore_interrupts()
     os.nice(NICENESS)
     disable_core_dumps()
-    location, directory = sys.argv[1], Path(sys.argv[2])
+    location, is_after_crawl = sys.argv[1], len(sys.argv) == 2
     try:
+        directory = counts_directory(location) if is_after_crawl else Path(sys.argv[2])
+        if directory is None:
+            return
         with counting_lock(directory) as is_free:
             if is_free:
-                _count_outdated(location, directory)
-    except GossamerError as fault:
+                _count_outdated(location, directory, is_after_crawl=is_after_crawl)
+    except (GossamerError, OSError) as fault:
         sys.exit(str(fault))
 
 
-def _count_outdated(location: str, directory: Path) -> None:
+def is_crawled_now(store: CrawlerControl) -> bool:
+    """Return whether a crawler is at work."""
+    return any(crawler.state not in {"stopped", "lost"} for crawler in store.crawlers())
+
+
+def _count_outdated(location: str, directory: Path, *, is_after_crawl: bool) -> None:
     with closing(open_store(location, read_only=True)) as store:
+        if is_after_crawl and is_crawled_now(store):
+            return  # the last crawler counts
         for reports in (QUICK_REPORTS, SLOW_REPORTS):
             if outdated := read_counts(directory).find_outdated(web_state(store), reports):
                 count_reports(location, store, outdated, directory)
@@ -85,12 +106,13 @@ def count_reports(
     possible = [each for each in reports if not (each.code in lacking and lacking[each.code].is_total)]
     quick = [each for each in possible if not each.inspects]
     counted: dict[str, ReportCount] = {}
+    is_crawled = is_crawled_now(store)
 
     def keep(counts: dict[str, ReportCount]) -> StoredCounts:
         counted.update(counts)
         if directory is None:
             return StoredCounts().with_counts(state, parts.pages, counted)
-        return add_counts(directory, state, parts.pages, counted)
+        return add_counts(directory, state, parts.pages, counted, beside_crawl=is_crawled)
 
     stored = keep(_count_quick(location, store, quick, state))
     for number, each in enumerate((each for each in possible if each.inspects), start=1):

@@ -3,14 +3,15 @@
     python -P -m gossamer.ranking LOCATION
 
 The last crawler of a round starts the process (`RankingProcess`) when the index has caught up; `watch` starts it every
-hour. One process at a time ranks a web on a machine. The ranks are written in one transaction: a kill leaves the old
-ones. The process reports its progress in lines of JSON. It ends with the crawl that started it, because that holds its
-standard input open.
+hour. One process at a time ranks a web on a machine; `gossamer rank` and programs wait for their turn. The ranks are
+written in one transaction: a kill leaves the old ones. The process reports its progress in lines of JSON. It ends with
+the crawl that started it, because that holds its standard input open.
 """
 
 from __future__ import annotations
 
 import fcntl
+import math
 import os
 import subprocess
 import sys
@@ -85,7 +86,11 @@ def rank_alone(location: str, on_progress: Callable[[str], None]) -> RankingRepo
     from gossamer.graph.arrays import graph_directory  # noqa: PLC0415 - the crawl imports this module without numpy
     from gossamer.graph.ranking.rank_web import rank_web, stored_options  # noqa: PLC0415
 
-    with closing(open_store(location)) as store, graph_directory(location) as directory, _lock(directory) as is_free:
+    with (
+        closing(open_store(location)) as store,
+        graph_directory(location) as directory,
+        ranking_lock(directory, seconds=LOCK_SECONDS) as is_free,
+    ):
         if not is_free:
             return RankingReport(reason=ANOTHER_RANKS)
         ranking = rank_web(store, directory, stored_options(store), on_progress)
@@ -93,13 +98,16 @@ def rank_alone(location: str, on_progress: Callable[[str], None]) -> RankingRepo
 
 
 @contextmanager
-def _lock(directory: Path) -> Iterator[bool]:
-    """Exclude other rankings on this machine; yield whether the lock was free within `LOCK_SECONDS`."""
+def ranking_lock(
+    directory: Path, on_progress: Callable[[str], None] = lambda _: None, *, seconds: float = math.inf
+) -> Iterator[bool]:
+    """Exclude other rankings on this machine; yield whether the lock became free within some seconds."""
     directory.mkdir(parents=True, exist_ok=True)
     handle = os.open(directory / "ranking.lock", os.O_RDWR | os.O_CREAT, 0o644)
-    deadline = time.monotonic() + LOCK_SECONDS
+    deadline = time.monotonic() + seconds
     try:
         while not (is_free := _try_lock(handle)) and time.monotonic() < deadline:
+            on_progress(f"waiting: {ANOTHER_RANKS}")
             time.sleep(LOCK_POLL_SECONDS)
         yield is_free
     finally:
@@ -201,6 +209,13 @@ def rank_after_crawl(location: str, on_progress: Callable[[str], None] = lambda 
             return process.wait(on_progress)
     except (GossamerError, OSError) as fault:
         return RankingReport(reason=str(fault).rstrip("."))
+
+
+def count_after_crawl(location: str) -> None:
+    """Start the process that counts the findings of all reports, and leave it to itself; it has a low priority."""
+    with suppress(OSError):  # readers count later
+        process = start_python("-m", "gossamer.auditing", location, stderr=subprocess.DEVNULL, own_session=True)
+        threading.Thread(target=process.wait, daemon=True).start()  # so that no program keeps a zombie
 
 
 if __name__ == "__main__":

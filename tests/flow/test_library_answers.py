@@ -113,6 +113,8 @@ def test_rows_can_be_read_again_and_continued(web: Web) -> None:
     assert [page.title for page in pages] == [page.title for page in pages]
     first = next(pages)
     assert [first.title, *(page.title for page in pages)] == [page.title for page in web.pages()]
+    assert [page.title for page in pages] == [page.title for page in web.pages()]
+    assert next(pages) == first
 
 
 def test_a_search_can_be_iterated_over(web: Web, site: SiteServer) -> None:
@@ -203,3 +205,37 @@ def test_shape_site_related_and_exports(web: Web, site: SiteServer, store: Path,
     )
     with pytest.raises(UsageError, match="names no format"):
         web.export("links", tmp_path / "links.xyz")
+
+
+# -- what commands can do ----------------------------------------------------------------------------------------------
+
+
+def test_the_audit_is_that_of_the_command(web: Web, store: Path) -> None:
+    audit = web.audit()
+    told = json.loads(gossamer("report", "--json", "--store", store).stdout)
+    assert (audit.score, audit.is_complete) == (told["score"], True)
+    counted = {each.report.name: each.findings for each in audit.reports}
+    assert counted == {each["report"]: each["findings"] for each in told["reports"]}
+
+
+@pytest.mark.parametrize(
+    ("what", "name", "begins"),
+    [
+        ("picture", "web.svg", b"<?xml"), ("picture", "web.png", b"\x89PNG"), ("warc", "web.warc.gz", b"\x1f\x8b"),
+        ("words", "words.csv", b"word"),
+    ],
+)  # fmt: skip
+def test_the_library_exports_what_commands_export(
+    what: str, name: str, begins: bytes, web: Web, tmp_path: Path
+) -> None:
+    assert web.export(what, tmp_path / name) >= 3
+    assert (tmp_path / name).read_bytes().startswith(begins)
+
+
+def test_the_library_exports_pages_as_files(web: Web, tmp_path: Path) -> None:
+    assert web.export("files", tmp_path / "pages") == 3
+    assert (tmp_path / "pages" / "manifest.jsonl").is_file()
+
+
+def test_a_list_of_rows_has_a_short_text(web: Web) -> None:
+    assert repr(web.hosts()) == f"<RowList of {len(web.hosts())} HostRow: id, name, known, queued, pages, failed, ...>"

@@ -9,6 +9,7 @@ import signal
 import sqlite3
 import subprocess
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -133,6 +134,28 @@ def test_a_crawl_ends_well_while_another_process_ranks(site: SiteServer, tmp_pat
     assert facts(tmp_path) is None
 
 
+def test_rank_waits_for_another_process_that_ranks(site: SiteServer, tmp_path: Path) -> None:
+    crawl(site.url, "--store", tmp_path, "--no-rank")
+    with held_ranking(tmp_path):
+        process = start("rank", "--store", tmp_path)
+        assert process.stderr is not None
+        assert process.stderr.readline() == "waiting: another process ranks this web\n"
+        assert facts(tmp_path) is None
+    said = process.communicate(timeout=PATIENCE)[1]
+    assert process.returncode == 0
+    assert "Ranked 4 pages" in said
+
+
+def test_the_library_waits_for_another_process_that_ranks(site: SiteServer, tmp_path: Path) -> None:
+    crawl(site.url, "--store", tmp_path, "--no-rank")
+    with open_web(tmp_path) as web, ThreadPoolExecutor(1) as thread:
+        with held_ranking(tmp_path):
+            ranking = thread.submit(web.rank)
+            with pytest.raises(TimeoutError):
+                ranking.result(1)
+        assert ranking.result(PATIENCE).pages == 4
+
+
 def test_a_killed_ranking_costs_the_crawl_nothing(site: SiteServer, tmp_path: Path) -> None:
     with held_ranking(tmp_path), start("crawl", site.url, "--store", tmp_path) as process:
         until(lambda: ranking_children(process.pid), "the ranking process")
@@ -201,7 +224,7 @@ def start(*arguments: object) -> subprocess.Popen[str]:
 @contextmanager
 def held_ranking(store: Path) -> Iterator[None]:
     """Keep rankings of a web waiting for their lock."""
-    (store / "graph").mkdir(parents=True)
+    (store / "graph").mkdir(parents=True, exist_ok=True)
     handle = os.open(store / "graph" / "ranking.lock", os.O_RDWR | os.O_CREAT)
     fcntl.flock(handle, fcntl.LOCK_EX)
     try:

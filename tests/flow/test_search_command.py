@@ -113,6 +113,24 @@ def test_excluded_words_are_not_read_as_options(web: Path) -> None:
     assert set(paths(search_json(web, "spiders", "-guide", "-how"))) == {"/old", "/plain.txt"}
 
 
+@pytest.mark.parametrize("word", ["-moon", "-rank", "-news", "-note", "-n-gram", '-"nine lives"', "-site:nowhere.org"])
+def test_an_excluded_word_with_an_n_is_no_limit(web: Path, word: str) -> None:
+    result = search_json(web, "spiders", word, "guide")
+    assert (result["query"], result["limit"]) == (f"spiders {word} guide", 10)
+
+
+@pytest.mark.parametrize("flags", [("-n", "2"), ("-n2",), ("--limit", "2"), ("--limit=2",)])
+def test_short_and_long_limits_are_flags(web: Path, flags: tuple[str, ...]) -> None:
+    result = search_json(web, "-moon", *flags, "spiders")
+    assert (result["query"], len(result["hits"])) == ("-moon spiders", 2)
+
+
+def test_words_after_two_dashes_and_values_of_flags_stay_as_they_are(web: Path) -> None:
+    done = gossamer("search", "--json", "--store", web, "--", "spiders", "-n")
+    assert json.loads(done.stdout)["query"] == "spiders -n"
+    assert "-1 is not in" in gossamer("search", "spiders", "--page", "-1", "--store", web).stderr
+
+
 def test_programs_search_and_complete_with_the_library(web: Path) -> None:
     with open_web(web) as opened:
         assert opened.search("spaghetti").total == 2
@@ -127,7 +145,12 @@ def test_a_terminal_shows_title_snippet_and_the_next_page(web: Path) -> None:
     assert "A guide to spiders" in shown
     assert "How spiders crawl." in shown
     assert "1 of 3 pages" in shown
-    assert "--page 2" in shown
+    assert f"More: gossamer search spiders --page 2 --limit 1 --store {web}" in shown
+
+
+def test_the_next_page_is_asked_for_with_the_same_flags(web: Path) -> None:
+    shown = gossamer_on_terminal("search", "spiders", "-moon", "-n1", "--explain", "--store", str(web), columns=400)
+    assert f"More: gossamer search 'spiders -moon' --page 2 --limit 1 --explain --store {web}" in shown.output
 
 
 def test_an_empty_result_is_printed_with_a_suggestion(web: Path) -> None:

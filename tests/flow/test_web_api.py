@@ -128,6 +128,16 @@ def test_status_hosts_and_errors_equal_the_output_of_the_commands(app: App) -> N
         assert {key: body[key] for key in printed} == printed
 
 
+def test_dashboard_and_hosts_say_the_size_of_the_web_as_status_does(app: App) -> None:
+    sentence = gossamer("status", "--store", app.store).stdout.splitlines()[0]
+    assert sentence == "14 pages on 1 host"
+    assert app.get("/api/now").json()["summary"] == sentence
+    assert f'<span data-count="summary">{sentence}</span>' in app.get("/crawl").text
+    hosts = app.get("/hosts").text
+    assert f"<p>{sentence}</p>" in hosts
+    assert ">failed or gone</th>" in hosts
+
+
 def test_reports_have_sorted_rows_and_a_csv(app: App) -> None:
     body = app.get("/api/reports/broken").json()
     assert [row["url"] for row in body["rows"]] == [f"{app.web}missing"]

@@ -95,6 +95,22 @@ def test_the_trend_of_the_score_ignores_reports_counted_only_once() -> None:
     assert (audit.score, audit.change) == (90, 0)
 
 
+def test_counts_taken_beside_a_crawl_are_nothing_to_compare_with() -> None:
+    stored = StoredCounts().with_counts(state(1), PAGES, counts(at=1.0, LNK001=60))
+    stored = stored.with_counts(state(2), PAGES, counts(at=2.0, LNK001=1), beside_crawl=True)
+    stored = stored.with_counts(state(3), PAGES, counts(at=3.0, LNK001=50))
+    audit = make_audit(stored, state(3), {})
+    assert (audit.since, audit.reports[0].change) == (1.0, -10)
+
+
+def test_a_count_after_the_crawl_replaces_one_beside_it() -> None:
+    stored = StoredCounts().with_counts(state(1), PAGES, counts(LNK001=1, TTL001=1), beside_crawl=True)
+    stored = stored.with_counts(state(1), PAGES, counts(LNK001=60))
+    stored = stored.with_counts(state(2), PAGES, counts(LNK001=50, TTL001=50))
+    changes = {each.report.code: each.change for each in make_audit(stored, state(2), {}).reports}
+    assert (changes["LNK001"], changes["TTL001"]) == (-10, None)
+
+
 def test_a_first_crawl_has_no_trend() -> None:
     audit = make_audit(StoredCounts().with_counts(state(), PAGES, counts(LNK001=1)), state(), {})
     assert (audit.change, audit.since, audit.reports[0].change) == (None, None, None)

@@ -7,9 +7,11 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 
 from gossamer.cli.main import run
 from gossamer.store.values import CrawlerReport
+from helpers.cli.terminal import gossamer_on_terminal
 from helpers.store.small_web import NOW, build
 
 if TYPE_CHECKING:
@@ -57,6 +59,23 @@ def test_crawlers_shows_the_wanted_state(web: SqlStore, capsys: pytest.CaptureFi
     web.set_wanted_state("Naiad", "pause")
     assert call("crawlers") == 0
     assert "Naiad\trunning, shall pause\t" in capsys.readouterr().out
+
+
+def test_crawlers_fit_80_columns_and_wide_shows_all(web: SqlStore) -> None:
+    waiting = replace(REPORT, waiting_for="host-0.example.org (held by Thalassa); host-1.example.org (held by Proteus)")
+    web.heartbeat(1, waiting, time.time())
+    web.set_wanted_state("Naiad", "pause")
+    web.set_wanted_parsers("Naiad", 4)
+    lines = gossamer_on_terminal("crawlers", columns=80).output.splitlines()
+    assert lines[0].split()[:3] == ["name", "state", "pages"]
+    assert max(map(len, lines)) <= 80
+    assert lines[-2:] == [
+        "No room for bytes/s, parsers, seen, where: --wide shows all columns.",
+        "Values with … are cut: --wide shows them whole.",
+    ]
+    wide = gossamer_on_terminal("crawlers", "--wide", columns=80).output
+    assert waiting.waiting_for in wide
+    assert "bytes/s" in wide
 
 
 def test_a_stopped_crawler_shows_no_wanted_state(web: SqlStore, capsys: pytest.CaptureFixture[str]) -> None:

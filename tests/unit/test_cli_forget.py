@@ -65,8 +65,8 @@ def test_forget_prints_the_removed_url_or_host_as_json(
 
 
 def test_forget_refuses_a_host_that_a_crawler_is_visiting(web: SqlStore, capsys: pytest.CaptureFixture[str]) -> None:
-    assert call("forget", "example.org", "--yes") == 2
-    assert "gossamer stop Naiad" in capsys.readouterr().err
+    assert call("forget", "example.org", "--yes", "--store", "./web") == 2
+    assert "`gossamer stop Naiad --store ./web`" in capsys.readouterr().err
     assert web.counts().documents == 2
 
 

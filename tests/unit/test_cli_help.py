@@ -67,7 +67,29 @@ def test_an_example_parses(example: str, tmp_path: Path, monkeypatch: pytest.Mon
     assert command is not None
     if name == "import":
         (tmp_path / arguments[0]).mkdir()
-    command.make_context(name, arguments)
+    context = command.make_context(name, arguments)
+    if isinstance(command, click.Group):
+        inner = command.get_command(context, arguments[0])
+        assert inner is not None
+        inner.make_context(arguments[0], arguments[1:])
+
+
+@pytest.mark.parametrize("name", ["export", "config"])
+def test_the_help_of_a_group_has_whole_sentences_and_examples(name: str) -> None:
+    lines = help_lines(name)
+    assert not [line for line in lines if "..." in line and "Usage" not in line]
+    assert "Examples:" in lines
+    assert any(line.lstrip().startswith(f"gossamer {name} ") for line in lines)
+
+
+def test_a_command_of_a_group_has_no_examples_of_its_namesake() -> None:
+    context = click.Context(app, info_name="gossamer")
+    group = app.get_command(context, "export")
+    assert isinstance(group, click.Group)
+    inside = click.Context(group, info_name="export", parent=context)
+    command = group.get_command(inside, "hosts")
+    assert command is not None
+    assert "gossamer hosts" not in command.get_help(click.Context(command, info_name="hosts", parent=inside))
 
 
 @pytest.mark.parametrize(("typed", "suggestion"), [("serch", "search"), ("crwal", "crawl"), ("Status", "status")])

@@ -124,7 +124,8 @@ def test_shape_shows_components_depths_and_communities(capsys: pytest.CaptureFix
     assert (answer["components"], answer["biggest_component"], answer["bowtie"]["core"]) == (1, 2, 2)
     assert answer["depths"] == {"0": 1, "1": 1}
     assert (answer["unreached"], answer["deepest_core"], answer["deepest_core_pages"]) == (0, 1, 2)
-    assert answer["communities"] == [{"pages": 2, "examples": [SEED, PAGE]}]
+    named = {"number": 0, "name": "Home [31m evil"}
+    assert answer["communities"] == [{**named, "pages": 2, "examples": [SEED, PAGE]}]
     out, _ = command_output(capsys, "shape")
     assert "0: 1, 1: 1" in out
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,6 +14,8 @@ import pytest
 from gossamer.cli.main import run
 from gossamer.cli.output import cell_width
 from gossamer.config import CrawlSettings
+from gossamer.store.sqlite import open_sqlite_store
+from gossamer.store.values import CrawlerReport
 from gossamer.urls.canonical import UrlRules, url_digest
 from helpers.cli.terminal import gossamer_on_terminal
 from helpers.store.small_web import FAULTS, SEED, SOURCE, TITLE, build
@@ -167,6 +171,12 @@ def test_unvisited_hosts_are_hidden_on_a_terminal_only(capsys: pytest.CaptureFix
 
 
 @pytest.mark.usefixtures("web")
+def test_hosts_call_failures_as_the_glossary_does_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "  failed or gone  " in gossamer_on_terminal("hosts").output.splitlines()[0]
+    assert "failed" in command_output(capsys, "hosts").splitlines()[0].split("\t")
+
+
+@pytest.mark.usefixtures("web")
 def test_hosts_are_tab_separated_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     first, second, *_ = command_output(capsys, "hosts").splitlines()
     assert first.split("\t")[:3] == ["host", "pages", "queued"]
@@ -238,11 +248,31 @@ def test_a_web_without_errors_prints_no_errors(tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("columns", [80, 120])
-@pytest.mark.parametrize("command", [["errors"], ["hosts"], ["page", SEED], ["crawlers"], ["config", "show"]])
+@pytest.mark.parametrize(
+    "command", [["errors"], ["hosts"], ["page", SEED], ["crawlers"], ["status"], ["config", "show"]]
+)
 @pytest.mark.usefixtures("web")
 def test_tables_fit_the_terminal(command: list[str], columns: int) -> None:
     lines = gossamer_on_terminal(*command, columns=columns).output.splitlines()
     assert [line for line in lines if cell_width(line) > columns] == []
+
+
+def test_a_long_seed_fits_the_terminal_and_stays_whole_in_a_pipe(web: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    seeds = [f"{SEED}{name * 80}/end" for name in ("one-", "two-")]
+    with closing(open_sqlite_store(web, create=False)) as store:
+        store.begin_round("{}", seeds, None, None)
+        crawler = store.join("testbed", 1)
+        waits = " and ".join(f"host-{number}.example.org" for number in range(8))
+        report = CrawlerReport(
+            state="running", pages=0, pages_per_second=0.0, bytes_per_second=0.0, limit="politeness", waiting_for=waits
+        )
+        store.heartbeat(crawler.id, report, time.time())
+    lines = gossamer_on_terminal("status", columns=80).output.splitlines()
+    assert [line for line in lines if cell_width(line) > 80] == []
+    assert any("…" in line and line.endswith("/end,") for line in lines)
+    assert "Values with … are cut: gossamer status --json has them whole." in lines
+    out = command_output(capsys, "status")
+    assert all(seed in out for seed in seeds)
 
 
 # -- locations -------------------------------------------------------------------------------------------------------

@@ -73,6 +73,7 @@ export class Dashboard {
       ...Object.fromEntries(Object.entries(live.resources).map(([state, count]) => [state, formatCount(count)])),
       hosts: formatCount(live.hosts),
       links: formatCount(live.links),
+      summary: live.summary,
       documents: formatCount(live.documents),
       rate: formatDecimal(live.rate),
       bytes_rate: formatBytes(live.bytes_rate),

@@ -39,6 +39,7 @@ export interface LiveStatus {
   now: number;
   resources: Record<string, number>;
   hosts: number;
+  summary: string; // the size of the web
   links: number;
   documents: number;
   rate: number;

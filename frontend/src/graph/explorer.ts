@@ -326,7 +326,7 @@ export class Explorer {
     const what = `${this.title()}: ${formatCount(this.view.order)}${known} shown, with ${formatCount(this.view.size)} links.`;
     const stale = this.base?.rank_note ? ` Ranks ${this.base.rank_note}.` : "";
     const unranked = this.base?.unranked
-      ? " Not ranked yet: run gossamer rank for communities and better ranks."
+      ? ` Not ranked yet: run ${this.parts.box.dataset.rank ?? "gossamer rank"} for communities and better ranks.`
       : stale;
     return selected ? `${what} Selected: ${this.view.getNodeAttribute(selected, "label")}.` : `${what}${unranked}`;
   }

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import parse_qsl, quote, unquote, urlencode
@@ -15,6 +16,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+DEFAULT_LOCATION = "web"  # without --store and GOSSAMER_STORE
 DEFAULT_SCHEMA = "gossamer"  # of the database, when the URL names none
 PASSWORD_PARAMETER = "password"  # noqa: S105 - the name of a parameter
 DIGEST_BYTES = 4  # distinguish webs whose names give the same directory name
@@ -56,6 +58,14 @@ def is_shared(location: str) -> bool:
 def display_location(location: str) -> str:
     """Return a location as shown to people."""
     return location if is_shared(location) else f"{location.rstrip('/')}/"
+
+
+def store_flag(location: str) -> str:
+    """Return ` --store WEB` as a command in a message needs it, without a password; "" for the default web."""
+    if location == DEFAULT_LOCATION:
+        return ""
+    url = parse_location(location) if is_shared(location) else None
+    return f" --store {shlex.quote(url.without_password if url else location)}"
 
 
 def parse_location(location: str) -> DatabaseUrl | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gossamer.cli.help import HelpCommand
+from gossamer.cli.help import HelpCommand, HelpGroup
 from gossamer.cli.options import config_option, json_option, load_settings, store_option
 from gossamer.cli.output import TerminalColumn, json_text, print_line, print_message, write_table
 from gossamer.errors import SettingsError, StoreMissing, UsageError
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 FILE_NAME = "gossamer.toml"
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=HelpGroup, invoke_without_command=True)
 @click.pass_context
 def config(ctx: click.Context) -> None:
     """Write a settings file, or show the settings in effect."""

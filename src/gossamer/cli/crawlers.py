@@ -15,6 +15,7 @@ from gossamer.cli.help import HelpCommand
 from gossamer.cli.hints import hint
 from gossamer.cli.options import json_option, open_web, store_option
 from gossamer.cli.output import TerminalColumn, print_line, print_message, write_json_rows, write_table
+from gossamer.cli.pager import print_table_notes, wide_option
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
@@ -34,9 +35,10 @@ def is_at_work(crawler: CrawlerRow) -> bool:
 
 
 @click.command(cls=HelpCommand)
+@wide_option
 @store_option
 @json_option
-def crawlers(store: str, as_json: bool) -> None:
+def crawlers(wide: bool, store: str, as_json: bool) -> None:
     """List the crawlers of a web, at work or ended; each name once.
 
     \b
@@ -49,17 +51,18 @@ def crawlers(store: str, as_json: bool) -> None:
     if as_json:
         write_json_rows("crawlers", known_crawlers, sys.stdout)
     elif known_crawlers:
-        _print_crawlers(known_crawlers)
+        _print_crawlers(known_crawlers, wide=wide)
     else:
         print_line(f"No crawler has worked on this web yet. Start one: {hint('crawl URL')}")
 
 
-def _print_crawlers(known_crawlers: list[CrawlerRow]) -> None:
+def _print_crawlers(known_crawlers: list[CrawlerRow], *, wide: bool) -> None:
     columns = [
         TerminalColumn("name"), TerminalColumn("state"), TerminalColumn("pages", align="right"),
-        TerminalColumn("pages/s", align="right"), TerminalColumn("bytes/s", align="right"),
-        TerminalColumn("parsers", align="right"), TerminalColumn("limit"), TerminalColumn("seen"),
-        TerminalColumn("where", cut="end"), TerminalColumn("waits for", cut="end"),
+        TerminalColumn("pages/s", align="right"), TerminalColumn("bytes/s", align="right", drop=4),
+        TerminalColumn("parsers", align="right", drop=3), TerminalColumn("limit", drop=1),
+        TerminalColumn("seen", drop=2), TerminalColumn("where", cut="end", drop=5),
+        TerminalColumn("waits for", cut="end"),
     ]  # fmt: skip
     rows = (
         (
@@ -68,7 +71,7 @@ def _print_crawlers(known_crawlers: list[CrawlerRow]) -> None:
         )
         for one in known_crawlers
     )  # fmt: skip
-    write_table(columns, rows)
+    print_table_notes(write_table(columns, rows, wide=wide))
 
 
 def _state(one: CrawlerRow) -> str:

@@ -56,5 +56,15 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "parsers": (("gossamer parsers 4 Naiad", "four processes that parse pages"),),
     "index": (("gossamer index --rebuild", "from the stored pages"),),
     "copy": (("gossamer copy web backup", "to another directory"),),
+    "export": (
+        ("gossamer export links -o links.csv", "every link, as a table"),
+        ("gossamer export graph -o web.gexf", "for Gephi"),
+        ("gossamer export picture -o web.svg", "the best pages, drawn"),
+        ("gossamer export files -o pages", "pages under names from their URLs"),
+    ),
+    "config": (
+        ("gossamer config init", "a file of all settings, to change"),
+        ("gossamer config show", "the values in effect, and why"),
+    ),
     "forget": (("gossamer forget https://example.org/old", "a page and its visits"),),
 }

@@ -12,10 +12,12 @@ import click
 from gossamer.basics.display import format_bytes, format_duration, pluralize
 from gossamer.cli.export_graph import graph, picture
 from gossamer.cli.export_output import STDOUT, ExportSummary, choose_format, open_output, out_option
-from gossamer.cli.help import HelpCommand
+from gossamer.cli.help import HelpCommand, HelpGroup
 from gossamer.cli.options import json_option, open_web, store_option
 from gossamer.cli.output import ProgressLine, json_text, print_line, print_message
+from gossamer.cli.ranking import print_rank_note
 from gossamer.files.tables import WRITERS
+from gossamer.store.read.rank_state import read_rank_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 FORMATS = tuple(WRITERS)
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=HelpGroup, invoke_without_command=True)
 @click.pass_context
 def export(ctx: click.Context) -> None:
     """Export tables, the link graph, pictures, files or archives."""
@@ -51,21 +53,9 @@ def _table_maker(name: str) -> TableMaker:
 
 
 def _words_table(web: Store, location: str) -> Table:
-    from gossamer.files.tables import Column, Table
-    from gossamer.index.dictionary import DictionaryRow, dictionary_rows
-    from gossamer.wiring import open_index
+    from gossamer.library.export import words_table
 
-    numbers = {"word_id", "df", "doc_id", "tf"}
-    columns = [Column(name, "integer" if name in numbers else "text") for name in DictionaryRow._fields]
-
-    def read_rows() -> Iterator[DictionaryRow]:
-        reader = open_index(location)
-        try:
-            yield from dictionary_rows(web, reader)
-        finally:
-            reader.close()
-
-    return Table(columns=columns, rows=read_rows())
+    return words_table(web, location)
 
 
 # name -> (help text, function that builds the table from an open web and its location)
@@ -105,7 +95,9 @@ def _table_command(name: str, text: str, make: TableMaker) -> click.Command:
         with open_web(store) as web, open_output(out, binary=form == "parquet") as stream:
             table = make(web, store)
             rows = WRITERS[form](_with_progress(table, name), stream)
+            rank_state = read_rank_state(web) if name == "ranks" else None
         summary.report(pluralize(rows, name.removesuffix("s")), format=form, rows=rows)
+        print_rank_note(rank_state)
 
     shape = '\n\n\b\nJSON: {"out", "format", "rows", "bytes", "seconds"}'
     return click.command(cls=HelpCommand, name=name, help=text.rstrip() + shape)(command)

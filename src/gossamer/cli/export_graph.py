@@ -13,6 +13,7 @@ from gossamer.cli.help import HelpCommand
 from gossamer.cli.hints import hint
 from gossamer.cli.options import json_option, open_web, store_option
 from gossamer.cli.output import ProgressLine, print_message
+from gossamer.cli.ranking import print_rank_note
 from gossamer.errors import UsageError
 from gossamer.files.tables import WRITERS, Column, Table
 from gossamer.store.read.rank_state import read_rank_state
@@ -80,8 +81,8 @@ def graph(form: str | None, level: str, include_unvisited: bool, out: Path, stor
 def _print_rank_hints(state: RankState | None, *, ranked: bool) -> None:
     if not ranked:
         print_message(f"The export has no ranks. Compute them: {hint('rank')}")
-    elif state is not None and state.note:
-        print_message(f"Ranks {state.note}. Update them: {hint('rank')}")
+    else:
+        print_rank_note(state)
 
 
 def _write_graph(level: ExportGraph, form: str, stream: IO[bytes]) -> None:
@@ -152,6 +153,7 @@ def picture(
     JSON: {"out", "show", "bytes", "seconds"}
     """
     from gossamer.graph.arrays import graph_directory
+    from gossamer.graph.pictures.selection import picture_title
     from gossamer.graph.snapshot import open_graph
 
     form = choose_format(out, PICTURE_FORMATS)
@@ -161,15 +163,11 @@ def picture(
     with open_web(store) as web, graph_directory(store) as directory:
         link_graph = open_graph(web, directory, include_unvisited=include_unvisited, on_progress=progress_line.update)
         with open_output(out) as stream:
-            _draw(web, link_graph, what, level, nodes, title or _title(link_graph), stream, form)
+            _draw(web, link_graph, what, level, nodes, title or picture_title(link_graph), stream, form)
+        rank_state = read_rank_state(web) if what == "graph" else None
     progress_line.close()
     summary.report("a picture", show=what)
-
-
-def _title(link_graph: Graph) -> str:
-    if link_graph.hosts.nodes > 3:
-        return f"{link_graph.hosts.nodes:,} hosts"
-    return ", ".join(link_graph.host(number).removeprefix("www.") for number in range(link_graph.hosts.nodes))
+    print_rank_note(rank_state)
 
 
 def _draw(

@@ -88,7 +88,7 @@ def _forget_host(web: Store, name: str, *, yes: bool) -> tuple[str, int]:
     host = _find_host(web, name)
     at_work = {crawler.name for crawler in web.crawlers() if is_at_work(crawler)}
     if host.holder in at_work:
-        raise UsageError(f"{host.holder} is visiting {host.name}; first run: gossamer stop {host.holder}")
+        raise UsageError(f"{host.holder} is visiting {host.name}; first run: `gossamer stop {host.holder}`")
     _confirm(f"{host.name} will be removed with {host.known:,} resources, {host.pages:,} of them visited.", yes=yes)
     count = web.forget(host=host.name)
     print_message(f"Forgot {host.name} and {count:,} resources.")

@@ -71,7 +71,27 @@ class HelpCommand(click.Command):
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples."""
         super().format_epilog(ctx, formatter)
-        write_examples(ctx.info_name or "", formatter)
+        write_examples(ctx.command_path.removeprefix("gossamer").strip(), formatter)
+
+
+class HelpGroup(click.Group):
+    """A command with commands of its own, whose help has their first sentences whole, and examples."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write each command with its first sentence."""
+        commands = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
+        rows = [(name, _first_sentence(each.help or "")) for name, each in commands.items() if each]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples."""
+        super().format_epilog(ctx, formatter)
+        write_examples(ctx.command_path.removeprefix("gossamer").strip(), formatter)
+
+
+def _first_sentence(text: str) -> str:
+    return " ".join(inspect.cleandoc(text).partition("\n\n")[0].split()).removesuffix(".")
 
 
 def write_examples(name: str, formatter: click.HelpFormatter) -> None:

@@ -38,7 +38,7 @@ def hint(command: str) -> str:
     return f"gossamer {command}{store_flag()}"
 
 
-def complete_commands(sentence: str, meta: Mapping[str, Any]) -> str:
+def complete_commands(sentence: str, meta: Mapping[str, Any] | None = None) -> str:
     """Return a sentence whose commands between backticks name the store."""
     flag = store_flag(meta)
 

@@ -23,6 +23,7 @@ from gossamer.cli.output import (
     with_style,
     write_table,
 )
+from gossamer.cli.pager import print_table_notes, wide_option
 from gossamer.errors import UsageError
 from gossamer.lookup import find_resource
 from gossamer.store.read.rank_state import read_rank_state
@@ -49,17 +50,20 @@ TERMINAL_LINKS = 20  # links in and links out, each, without --limit
     metavar="ID",
     help="Write to stdout the source that it had until the change ID; --json lists the ids.",
 )
+@wide_option
 @limit_option
 @store_option
 @json_option
-def page(url: str, what: str | None, old_source: int | None, limit: int | None, store: str, as_json: bool) -> None:
+def page(
+    url: str, what: str | None, old_source: int | None, wide: bool, limit: int | None, store: str, as_json: bool
+) -> None:
     """Show everything known about one URL, with its links in and out.
 
     A URL without a scheme means https, then http. A terminal shows the first 20 links in and out; --limit changes that.
 
     \b
     JSON: the resource's columns and {"inlinks": [{"url", "anchor", "weight", ...}],
-          "outlinks": [...], "ranks", "rendering", "visits": [...], "history": [...], "next_visit_at"}
+          "outlinks": [...], "ranks", "rank_state", "rendering", "visits": [...], "history": [...], "next_visit_at"}
     JSON with --text: {"url", "text": [{"field", "text"}]}
     """
     if old_source is not None and (what or as_json):
@@ -77,7 +81,7 @@ def page(url: str, what: str | None, old_source: int | None, limit: int | None, 
         elif as_json:
             _print_json(web, row, limit or None, next_visit(web, store, row))
         else:
-            _print_page(web, row, row_limit(limit, TERMINAL_LINKS), next_visit(web, store, row))
+            _print_page(web, row, row_limit(limit, TERMINAL_LINKS), next_visit(web, store, row), wide=wide)
 
 
 def _print_text(web: StoreReader, row: ResourceRow, *, as_json: bool) -> None:
@@ -134,6 +138,7 @@ def _print_json(web: StoreReader, row: ResourceRow, limit: int | None, next_at: 
         "inlinks": web.inlinks(row.id, limit),
         "outlinks": web.outlinks(row.id, limit),
         "ranks": web.ranks(row.id),
+        "rank_state": read_rank_state(web),
         "rendering": _rendering_fields(web.rendering(row.id)),
         "visits": web.visits(row.id),
         "history": web.history(row.id),
@@ -150,7 +155,7 @@ def _rendering_fields(rendering: Rendering | None) -> dict[str, object] | None:
     return {name: value for name, value in fields.items() if not isinstance(value, bytes)}
 
 
-def _print_page(web: StoreReader, row: ResourceRow, limit: int | None, next_at: float | None) -> None:
+def _print_page(web: StoreReader, row: ResourceRow, limit: int | None, next_at: float | None, *, wide: bool) -> None:
     print_heading(escape_hidden(row.url))
     soon = ("next visit", next_visit_text(next_at))
     known = (*_facts(row), *_reading_facts(web.rendering(row.id)), soon, *_rank_facts(web, row.id))
@@ -158,10 +163,10 @@ def _print_page(web: StoreReader, row: ResourceRow, limit: int | None, next_at: 
     width = max(len(name) for name, _ in facts)
     for name, value in facts:
         print_line(f"  {with_style(f'{name:<{width}}', DIM, sys.stdout)}  {escape_hidden(value)}")
-    _print_visits(web, row)
+    _print_visits(web, row, wide=wide)
     print_history(web, row)
-    _print_links("Links in", web.inlinks(row.id, limit and limit + 1), limit, row.url)
-    _print_links("Links out", web.outlinks(row.id, limit and limit + 1), limit, row.url)
+    _print_links("Links in", web.inlinks(row.id, limit and limit + 1), limit, row.url, wide=wide)
+    _print_links("Links out", web.outlinks(row.id, limit and limit + 1), limit, row.url, wide=wide)
 
 
 def _facts(row: ResourceRow) -> list[tuple[str, str]]:
@@ -214,15 +219,15 @@ def _rank_facts(web: StoreReader, resource: int) -> list[tuple[str, str]]:
     return [("rank", f"{ranks.score:.1f} of 100{note}"), ("linked", linked), ("clicks", clicks)]
 
 
-def _print_visits(web: StoreReader, row: ResourceRow) -> None:
+def _print_visits(web: StoreReader, row: ResourceRow, *, wide: bool) -> None:
     visits = web.visits(row.id)
     if not visits:
         return
     print_heading(f"\nVisits ({len(visits):,})")
     columns = [
         TerminalColumn("when"), TerminalColumn("outcome"), TerminalColumn("status", align="right"),
-        TerminalColumn("size", align="right"), TerminalColumn("took", align="right"), TerminalColumn("crawler"),
-        TerminalColumn("round", align="right"),
+        TerminalColumn("size", align="right", drop=2), TerminalColumn("took", align="right", drop=1),
+        TerminalColumn("crawler", drop=3), TerminalColumn("round", align="right", drop=4),
     ]  # fmt: skip
     rows = (
         (
@@ -236,10 +241,10 @@ def _print_visits(web: StoreReader, row: ResourceRow) -> None:
         )
         for v in visits
     )
-    write_table(columns, rows)
+    print_table_notes(write_table(columns, rows, wide=wide))
 
 
-def _print_links(title: str, links: Sequence[LinkRow], limit: int | None, page_url: str) -> None:
+def _print_links(title: str, links: Sequence[LinkRow], limit: int | None, page_url: str, *, wide: bool) -> None:
     more = limit is not None and len(links) > limit
     shown = links[:limit]
     print_heading(f"\n{title} ({f'the first {limit}; --limit 0 shows all' if more else f'{len(links):,}'})")
@@ -251,7 +256,7 @@ def _print_links(title: str, links: Sequence[LinkRow], limit: int | None, page_u
     ]  # fmt: skip
     rows = (
         (
-            _relative_url(link.url, page_url),
+            link.url if wide else _relative_url(link.url, page_url),
             link.anchor,
             link.kind + _nofollow_mark(link),
             link.weight,
@@ -259,7 +264,7 @@ def _print_links(title: str, links: Sequence[LinkRow], limit: int | None, page_u
         )
         for link in shown
     )
-    write_table(columns, rows)
+    print_table_notes(write_table(columns, rows, wide=wide))
 
 
 def _relative_url(url: str, page_url: str) -> str:

@@ -20,8 +20,9 @@ from gossamer.cli.output import (
     print_message,
     row_limit,
     with_style,
-    write_table,
 )
+from gossamer.cli.pager import wide_option
+from gossamer.cli.report_table import write_url_table
 from gossamer.errors import UsageError
 from gossamer.lookup import find_resource
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from gossamer.store.follow.graph import RankedHost, RankedPage, Ranking
     from gossamer.store.protocol import Store
 
+LINKED = "the most linked of them"  # column of a community
 DEFAULT_ROWS = 20  # without --limit
 MEASURES = ("hits", "harmonic", "depth", "components", "communities", "cores")
 REQUIRED_MEASURES = {"authority": "hits", "hub": "hits", "core": "cores"}  # order -> the measure that computes it
@@ -66,12 +68,13 @@ def _show_progress() -> Iterator[Callable[[str], None]]:
               metavar="SHARE",
               help="Share of steps in which the random reader follows a link instead of jumping.")  # fmt: skip
 @click.option("--include-unvisited", is_flag=True, help="Also rank URLs that are linked but not visited.")
+@wide_option
 @limit_option
 @store_option
 @json_option
 def rank(
     only: tuple[str, ...], by: str, by_host: bool, near: tuple[str, ...], weighted: bool, alpha: float,
-    include_unvisited: bool, limit: int | None, store: str, as_json: bool,
+    include_unvisited: bool, wide: bool, limit: int | None, store: str, as_json: bool,
 ) -> None:  # fmt: skip
     """Compute the importance of pages and hosts from their links, and the structure of the graph.
 
@@ -87,6 +90,7 @@ def rank(
     """
     from gossamer.graph.arrays import graph_directory
     from gossamer.graph.ranking.rank_web import RankOptions, rank_web
+    from gossamer.ranking import ranking_lock
 
     options = RankOptions(
         measures=tuple(name for name in MEASURES if not only or name in only), weighted=weighted, alpha=alpha,
@@ -96,17 +100,17 @@ def rank(
         raise UsageError(f"--by {by} needs --only {REQUIRED_MEASURES.get(by, by)} as well.")
     max_rows = DEFAULT_ROWS if limit is None else limit or sys.maxsize
     if near:
-        _rank_near(store, near, options, max_rows, as_json=as_json)
+        _rank_near(store, near, options, max_rows, wide=wide, as_json=as_json)
         return
     with open_web(store, write=True) as web, graph_directory(store) as directory:
-        with _show_progress() as on_progress:
+        with _show_progress() as on_progress, ranking_lock(directory, on_progress):
             ranking = rank_web(web, directory, options, on_progress)
         pages = [] if by_host else web.ranked_pages(by, max_rows)
         hosts = web.ranked_hosts(max_rows) if by_host or as_json else []
     if as_json:
         print_line(json_text(_json_fields(ranking, pages, hosts), indent=2))
         return
-    _print_hosts(hosts) if by_host else _print_pages(pages, by)
+    _print_hosts(hosts, wide=wide) if by_host else _print_pages(pages, by, wide=wide)
     _print_ranking(ranking)
 
 
@@ -117,7 +121,9 @@ def _json_fields(ranking: Ranking, pages: Sequence[RankedPage], hosts: Sequence[
     return {"ranking": facts, "pages": pages, "hosts": hosts}
 
 
-def _rank_near(location: str, urls: Sequence[str], options: RankOptions, limit: int, *, as_json: bool) -> None:
+def _rank_near(
+    location: str, urls: Sequence[str], options: RankOptions, limit: int, *, wide: bool, as_json: bool
+) -> None:
     from gossamer.graph.arrays import graph_directory
     from gossamer.graph.ranking.rank_web import pages_near
     from gossamer.graph.snapshot import open_graph
@@ -130,23 +136,23 @@ def _rank_near(location: str, urls: Sequence[str], options: RankOptions, limit: 
     if as_json:
         print_line(json_text({"near": [row.url for row in start_rows], "pages": nearest}, indent=2))
         return
-    _print_nearness(nearest)
+    _print_nearness(nearest, wide=wide)
 
 
-def _print_nearness(pages: Sequence[Nearness]) -> None:
+def _print_nearness(pages: Sequence[Nearness], *, wide: bool) -> None:
     columns = [
         TerminalColumn("score", align="right"),
         TerminalColumn("pagerank", align="right"),
         TerminalColumn("url", cut="middle"),
     ]
-    write_table(columns, ((f"{page.score:.1f}", f"{page.pagerank:.6f}", page.url) for page in pages))
+    write_url_table(columns, ((f"{page.score:.1f}", f"{page.pagerank:.6f}", page.url) for page in pages), wide=wide)
 
 
-def _print_pages(pages: Sequence[RankedPage], by: str) -> None:
+def _print_pages(pages: Sequence[RankedPage], by: str, *, wide: bool) -> None:
     columns = [
-        TerminalColumn("score", align="right"), TerminalColumn("pagerank", align="right"),
-        TerminalColumn("in", align="right"), TerminalColumn("out", align="right"),
-        TerminalColumn("depth", align="right"), *_extra_columns(by), TerminalColumn("url", cut="middle"),
+        TerminalColumn("score", align="right"), TerminalColumn("pagerank", align="right", drop=1),
+        TerminalColumn("in", align="right"), TerminalColumn("out", align="right", drop=3),
+        TerminalColumn("depth", align="right", drop=2), *_extra_columns(by), TerminalColumn("url", cut="middle"),
         TerminalColumn("title", cut="end"),
     ]  # fmt: skip
     rows = []
@@ -158,7 +164,7 @@ def _print_pages(pages: Sequence[RankedPage], by: str) -> None:
             (f"{ranks.score:.1f}", f"{ranks.pagerank:.6f}", ranks.indegree, ranks.outdegree, depth, *extra, page.url,
              page.title)
         )  # fmt: skip
-    write_table(columns, rows)
+    write_url_table(columns, rows, wide=wide)
 
 
 def _extra_columns(by: str) -> list[TerminalColumn]:
@@ -172,18 +178,18 @@ def _format_number(value: float | None) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:.6f}" if value < 1 else f"{value:,.1f}"
 
 
-def _print_hosts(hosts: Sequence[RankedHost]) -> None:
+def _print_hosts(hosts: Sequence[RankedHost], *, wide: bool) -> None:
     columns = [
-        TerminalColumn("score", align="right"), TerminalColumn("pagerank", align="right"),
+        TerminalColumn("score", align="right"), TerminalColumn("pagerank", align="right", drop=1),
         TerminalColumn("pages", align="right"), TerminalColumn("in", align="right"),
-        TerminalColumn("out", align="right"), TerminalColumn("links in", align="right"),
-        TerminalColumn("links out", align="right"), TerminalColumn("host", cut="middle"),
+        TerminalColumn("out", align="right"), TerminalColumn("links in", align="right", drop=2),
+        TerminalColumn("links out", align="right", drop=3), TerminalColumn("host", cut="middle"),
     ]  # fmt: skip
     rows = (
         (f"{r.score:.1f}", f"{r.pagerank:.6f}", f"{r.pages:,}", r.indegree, r.outdegree, r.in_weight, r.out_weight, h)
         for h, r in ((host.name, host.ranks) for host in hosts)
     )
-    write_table(columns, rows)
+    write_url_table(columns, rows, wide=wide)
 
 
 def _print_ranking(ranking: Ranking) -> None:
@@ -205,10 +211,11 @@ def _print_ranking(ranking: Ranking) -> None:
 
 @click.command(cls=HelpCommand)
 @click.argument("host", required=False)
+@wide_option
 @limit_option
 @store_option
 @json_option
-def shape(host: str | None, limit: int | None, store: str, as_json: bool) -> None:
+def shape(host: str | None, wide: bool, limit: int | None, store: str, as_json: bool) -> None:
     """Show components, depth and communities of a web; with a HOST, that site and its neighbours.
 
     The figures describe the links between visited pages: strong components, the bow-tie around the biggest one, clicks
@@ -218,7 +225,7 @@ def shape(host: str | None, limit: int | None, store: str, as_json: bool) -> Non
     \b
     JSON: {"pages", "links", "hosts", "components", "biggest_component",
            "bowtie": {"core", "in", "out", "tube", "tendril", "apart"}, "depths": {clicks: pages},
-           "unreached", "modularity", "communities": [{"pages", "examples"}], "deepest_core", ...}
+           "unreached", "modularity", "communities": [{"number", "name", "pages", "examples"}], "deepest_core", ...}
     JSON with a HOST: {"host", "pages", "links", "weight", "neighbours":
            [{"host", "links_out", "weight_out", "links_in", "weight_in"}]}
     """
@@ -236,13 +243,13 @@ def shape(host: str | None, limit: int | None, store: str, as_json: bool) -> Non
             from gossamer.graph.snapshot import open_graph
 
             graph = open_graph(web, directory, on_progress=on_progress)
-            web_shape = measure_shape(graph, web.seed_ids(), 10 if limit is None else limit or sys.maxsize, on_progress)
+            web_shape = measure_shape(graph, web, 10 if limit is None else limit or sys.maxsize, on_progress)
     if as_json:
         print_line(json_text(site if host is not None else web_shape, indent=2))
     elif host is not None:
-        _print_site(site, row_limit(limit, DEFAULT_ROWS))
+        _print_site(site, row_limit(limit, DEFAULT_ROWS), wide=wide)
     else:
-        _print_shape(web_shape)
+        _print_shape(web_shape, wide=wide)
 
 
 def _host_number(web: Store, text: str) -> int:
@@ -253,7 +260,7 @@ def _host_number(web: Store, text: str) -> int:
     return number
 
 
-def _print_shape(shape: Shape) -> None:
+def _print_shape(shape: Shape, *, wide: bool) -> None:
     print_heading(
         f"{pluralize(shape.pages, 'page')} on {pluralize(shape.hosts, 'host')}, {pluralize(shape.links, 'link')}"
     )
@@ -270,15 +277,14 @@ def _print_shape(shape: Shape) -> None:
         if value:
             print_line(f"  {with_style(f'{name:<12}', DIM, sys.stdout)}  {value}")
     columns = [
-        TerminalColumn("pages", align="right"),
-        TerminalColumn("the most linked of them", cut="middle"),
-        TerminalColumn("", cut="middle"),
-    ]
-    rows = ((community.pages, *(*community.examples, "")[:2]) for community in shape.communities)
-    write_table(columns, rows)
+        TerminalColumn("pages", align="right"), TerminalColumn(LINKED, cut="middle"),
+        TerminalColumn("", cut="middle", drop=1), TerminalColumn("community", cut="end"),
+    ]  # fmt: skip
+    rows = ((one.pages, *(*one.examples, "")[:2], f"{one.number} · {one.name}") for one in shape.communities)
+    write_url_table(columns, rows, wide=wide, url_columns=("", LINKED))
 
 
-def _print_site(site: Site, limit: int | None) -> None:
+def _print_site(site: Site, limit: int | None, *, wide: bool) -> None:
     print_heading(
         escape_hidden(f"{site.host}: {pluralize(site.pages, 'page')} visited, {pluralize(site.links, 'link')} within")
     )
@@ -288,7 +294,7 @@ def _print_site(site: Site, limit: int | None) -> None:
         TerminalColumn("host", cut="middle"),
     ]  # fmt: skip
     rows = ((n.links_out, n.weight_out, n.links_in, n.weight_in, n.host) for n in site.neighbours[:limit])
-    write_table(columns, rows)
+    write_url_table(columns, rows, wide=wide)
     if limit is not None and len(site.neighbours) > limit:
         print_message(f"{limit:,} of {len(site.neighbours):,} neighbours shown; --limit 0 shows all.")
 
@@ -298,10 +304,11 @@ def _print_site(site: Site, limit: int | None) -> None:
 
 @click.command(cls=HelpCommand)
 @click.argument("url")
+@wide_option
 @limit_option
 @store_option
 @json_option
-def related(url: str, limit: int | None, store: str, as_json: bool) -> None:
+def related(url: str, wide: bool, limit: int | None, store: str, as_json: bool) -> None:
     """List pages that are linked from the same pages as URL.
 
     \b
@@ -333,4 +340,5 @@ def related(url: str, limit: int | None, store: str, as_json: bool) -> None:
         TerminalColumn("together", align="right"),
         TerminalColumn("url", cut="middle"),
     ]
-    write_table(columns, ((f"{each['similarity']:.3f}", each["together"], each["url"]) for each in rows))
+    cells = ((f"{each['similarity']:.3f}", each["together"], each["url"]) for each in rows)
+    write_url_table(columns, cells, wide=wide)

@@ -1,4 +1,4 @@
-"""Ranking at the end of `crawl`, and every hour beside `watch`, as these commands show it."""
+"""Ranking at the end of `crawl` and beside `watch`, as these commands show it, and the note about stale ranks."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from gossamer.ranking import RankingProcess
+    from gossamer.store.read.rank_state import RankState
 
 
 def rank_web_after_crawl(location: str) -> None:
-    """Rank a web after its crawl and say so; say why if that is not possible."""
-    from gossamer.ranking import RankingReport, rank_after_crawl
+    """Rank a web after its crawl and say so; say why if that is not possible. Start to count its reports."""
+    from gossamer.ranking import RankingReport, count_after_crawl, rank_after_crawl
 
     progress_line = ProgressLine()
     try:
@@ -27,12 +28,19 @@ def rank_web_after_crawl(location: str) -> None:
     except KeyboardInterrupt:
         report = RankingReport(reason="the ranking was stopped")
     progress_line.close()
+    count_after_crawl(location)
     if report is None:
         return
     if report.reason:
         print_message(f"Not ranked: {report.reason}. Rank the web later: {hint('rank')}")
         return
     print_message(f"Ranked {pluralize(report.pages, 'page')} by {pluralize(report.links, 'link')}.")
+
+
+def print_rank_note(state: RankState | None) -> None:
+    """Say on stderr if ranks that were shown are of an older state."""
+    if state is not None and state.note:
+        print_message(f"Ranks {state.note}. Update them: {hint('rank')}")
 
 
 @contextmanager

@@ -14,6 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from gossamer.cli.help import HelpCommand
+from gossamer.cli.hints import complete_commands, hint
 from gossamer.cli.options import limit_option, open_web, store_option
 from gossamer.cli.output import (
     ProgressLine,
@@ -93,7 +94,7 @@ def report(
     \b
     JSON: {"report", "code", "severity", "rows": [{...}]}
     of several: {"reports": [{"report", ...}], "unavailable": {code: why}}
-    without a name: {"score", "score_change", "pages", "counted_before",
+    without a name: {"score", "complete", "score_change", "pages", "counted_before",
            "reports": [{"report", "code", "severity", "findings", "change", "counted_at", ...}]}
     """
     if explain:
@@ -105,7 +106,7 @@ def report(
     if not names:
         overview = ReportOverview(store, recount=recount, fail_on=fail_on)
         with page_output(wanted=pager and form == "table"):
-            has_findings = overview.show(form)
+            has_findings = overview.show(form, wide=wide)
         ctx.exit(1 if has_findings else 0)
     printing = Printing(location=store, form=form, limit=limit, wide=wide, pager=pager)
     relevant, with_findings, lacking = _print_findings(names, url, since, printing)
@@ -272,7 +273,7 @@ class _ReportPrinter:
             if more:
                 print_note(f"Only the first {len(first):,} shown; --limit 0 shows all.")
         if len(reports) == 1 and self._with_findings:
-            print_note(f"{reports[0].fix} (gossamer report --explain {reports[0].code})")
+            print_note(f"{complete_commands(reports[0].fix)} ({hint(f'report --explain {reports[0].code}')})")
 
     def _counted_before(self, each: Report) -> int | None:
         """Return the number of findings if it was counted for the present state of the web."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from gossamer.cli.hints import complete_commands
 from gossamer.cli.output import TerminalColumn, json_text, print_heading, print_line, write_table
 
 if TYPE_CHECKING:
@@ -54,7 +55,8 @@ def print_explanations(names: Sequence[str], form: Form) -> None:
 def _print_explanation(each: Report) -> None:
     print_heading(f"{each.code} {each.name} ({each.severity})")
     print_line(
-        f"{each.finds}.\n\nWhy it matters: {each.why}\nWhat to do: {each.fix}\nColumns: {', '.join(each.columns)}"
+        f"{each.finds}.\n\nWhy it matters: {each.why}\nWhat to do: {complete_commands(each.fix)}\n"
+        f"Columns: {', '.join(each.columns)}"
     )
 
 

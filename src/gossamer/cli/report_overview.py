@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gossamer.basics.display import format_age, pluralize
 from gossamer.cli.crawlers import is_at_work
+from gossamer.cli.hints import hint
 from gossamer.cli.options import open_web
 from gossamer.cli.output import (
     DIM,
@@ -21,6 +22,7 @@ from gossamer.cli.output import (
     with_style,
     write_table,
 )
+from gossamer.cli.pager import print_table_notes
 from gossamer.cli.report_list import report_fields
 from gossamer.errors import UsageError
 
@@ -43,7 +45,7 @@ class ReportOverview:
         self._recount = recount
         self._fail_on = fail_on
 
-    def show(self, form: Form) -> bool:
+    def show(self, form: Form, *, wide: bool = False) -> bool:
         """Print the overview; return whether there are findings that `--fail-on` names."""
         from gossamer.graph.reports.audit import COUNTED_REPORTS, make_audit
         from gossamer.graph.reports.audit_file import web_state
@@ -59,7 +61,7 @@ class ReportOverview:
         if form == "json":
             print_line(json_text(audit_fields(audit), indent=2))
         else:
-            _print_audit(audit, is_crawled=is_crawled)
+            _print_audit(audit, is_crawled=is_crawled, wide=wide)
         return self._has_findings(audit)
 
     def _current_counts(self, web: Store, reports: list[Report]) -> StoredCounts:
@@ -107,6 +109,7 @@ def audit_fields(audit: Audit) -> dict[str, object]:
     """Return an audit as JSON has it."""
     return {
         "score": audit.score,
+        "complete": audit.is_complete,
         "score_change": audit.change,
         "pages": audit.pages,
         "counted_before": audit.since,
@@ -124,7 +127,7 @@ def _audited_fields(each: AuditedReport) -> dict[str, object]:
 # -- for people --------------------------------------------------------------------------------------------------------
 
 
-def _print_audit(audit: Audit, *, is_crawled: bool) -> None:
+def _print_audit(audit: Audit, *, is_crawled: bool, wide: bool) -> None:
     if is_terminal(sys.stdout):
         _print_score(audit)
     columns = [
@@ -133,7 +136,8 @@ def _print_audit(audit: Audit, *, is_crawled: bool) -> None:
         TerminalColumn("counted", drop=2), TerminalColumn("finds", cut="end", room=60),
     ]  # fmt: skip
     rows = [_row(each, with_age=is_crawled or each.report.inspects) for each in audit.reports]
-    write_table(columns, rows, row_styles=[_row_style(each) for each in audit.reports])
+    styles = [_row_style(each) for each in audit.reports]
+    print_table_notes(write_table(columns, rows, wide=wide, row_styles=styles))
     _print_notes(audit, is_crawled=is_crawled)
 
 
@@ -142,7 +146,7 @@ def _print_score(audit: Audit) -> None:
         print_line("No page was visited, so there is no health score yet.\n")
         return
     change = f" ({audit.change:+d} since {format_age(audit.since)})" if audit.change is not None and audit.since else ""
-    so_far = " so far" if audit.uncounted_reports else ""
+    so_far = "" if audit.is_complete else " so far"
     print_line(
         with_style(f"Health score {audit.score} of 100{so_far}{change}", "1", sys.stdout)
         + f", {pluralize(audit.pages, 'page')}\n"
@@ -175,6 +179,6 @@ def _print_notes(audit: Audit, *, is_crawled: bool) -> None:
         if each.unavailable:
             print_note(f"- {each.report.name} cannot be made: {each.unavailable}.")
     if worst := next((each for each in audit.reports if each.findings and not each.is_overview), None):
-        print_note(f"What is behind a number: gossamer report {worst.report.name}")
+        print_note(f"What is behind a number: {hint(f'report {worst.report.name}')}")
     if audit.score is not None:
-        print_note("How the score is computed: gossamer report --explain score")
+        print_note(f"How the score is computed: {hint('report --explain score')}")

@@ -15,7 +15,7 @@ from gossamer.cli.output import DIM, TerminalColumn, is_terminal, print_heading,
 from gossamer.cli.pager import print_table_notes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from gossamer.graph.reports.base import Report, ReportRow
 
@@ -88,10 +88,24 @@ def _without_repeats(table: Table) -> Table:
     return _without_columns(table, {"status", "outcome"})
 
 
-def with_short_paths(table: Table) -> Table:
+def write_url_table(
+    columns: Sequence[TerminalColumn],
+    rows: Iterable[Sequence[object]],
+    *,
+    wide: bool,
+    url_columns: Collection[str] = URL_COLUMNS,
+) -> None:
+    """Write a table; on a terminal with short paths and notes about what it cuts, unless `wide` shows all."""
+    cells = [[str(value) for value in row] for row in rows]
+    if is_terminal(sys.stdout) and not wide:
+        with_short_paths(([column.title for column in columns], cells), url_columns)
+    print_table_notes(write_table(columns, cells, wide=wide))
+
+
+def with_short_paths(table: Table, url_columns: Collection[str] = URL_COLUMNS) -> Table:
     """Write URLs of the most frequent site as paths, and name the site above the table."""
     names, cells = table
-    columns = [i for i, name in enumerate(names) if name in URL_COLUMNS]
+    columns = [i for i, name in enumerate(names) if name in url_columns]
     site = common_site(row[i] for row in cells for i in columns)
     if not site:
         return table

@@ -14,6 +14,7 @@ import click
 
 from gossamer.basics.display import escape_hidden, pluralize
 from gossamer.cli.help import HelpCommand
+from gossamer.cli.hints import hint
 from gossamer.cli.options import index_option, json_option, open_web, store_option
 from gossamer.cli.output import (
     BOLD,
@@ -29,7 +30,9 @@ from gossamer.cli.output import (
     with_style,
     write_table,
 )
+from gossamer.cli.ranking import print_rank_note
 from gossamer.errors import UsageError
+from gossamer.store.read.rank_state import read_rank_state
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,10 +43,38 @@ DEFAULT_HITS = 10  # without --limit
 INDENT = 4  # cells, for the lines below a title
 MAX_LINE_CELLS = 100  # longer lines are hard to read
 UNTITLED = "(without a title)"
+EXCLUDED_WORD = re.compile(r"-(?!-|n\d*\Z).+", re.DOTALL)  # -moon, -news; not -n, -n3 or --page
+WORD_GUARD = "\0"  # no argument of a process can hold it
 MARK_PATTERN = re.compile(r"<mark>(.*?)</mark>|([^<]+)", re.DOTALL)
 
 
-@click.command(cls=HelpCommand, context_settings={"ignore_unknown_options": True, "help_option_names": ["--help"]})
+class SearchCommand(HelpCommand):
+    """A command that takes excluded words for words: click would find the short flag `-n` in `-moon`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the command line; arguments with one dash are words, apart from `-n`."""
+        guarded = _guard_words(args, self.get_params(ctx))
+        rest = super().parse_args(ctx, guarded)
+        ctx.params["words"] = tuple(word.removeprefix(WORD_GUARD) for word in ctx.params.get("words") or ())
+        return rest
+
+
+def _guard_words(arguments: list[str], parameters: list[click.Parameter]) -> list[str]:
+    """Return the arguments with a guard before every excluded word, so that click does not read its letters."""
+    takers = {name for each in parameters if isinstance(each, click.Option) and not each.is_flag for name in each.opts}
+    guarded: list[str] = []
+    before = ""
+    for number, argument in enumerate(arguments):
+        if argument == "--":
+            return guarded + arguments[number:]
+        is_value = before in takers
+        is_word = not is_value and EXCLUDED_WORD.fullmatch(argument) is not None
+        guarded.append(WORD_GUARD + argument if is_word else argument)
+        before = "" if is_value else argument
+    return guarded
+
+
+@click.command(cls=SearchCommand, context_settings={"ignore_unknown_options": True, "help_option_names": ["--help"]})
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="WORDS...")
 @click.option("--page", type=click.IntRange(min=1), default=1, metavar="N", help="Page of the answer, from 1 on.")
 @click.option(
@@ -82,23 +113,25 @@ def search(words: tuple[str, ...], page: int, limit: int, explain: bool, store: 
     """
     text = " ".join(words)
     if not text.strip():
-        raise UsageError("Say what to search for: gossamer search WORDS.")
+        raise UsageError("Say what to search for: `gossamer search WORDS`.")
     with open_web(store) as web:
         from gossamer.wiring import open_searcher
 
         with closing(open_searcher(web, store)) as searcher:
             answer = searcher.search(text, page=page, limit=limit, explain=explain)
+        rank_state = read_rank_state(web) if explain else None
     if as_json:
         print_line(json_text(answer, indent=2))
     elif is_terminal(sys.stdout):
-        _print_hits(answer, store)
+        _print_hits(answer, explain=explain)
     else:
         columns = [TerminalColumn("url"), TerminalColumn("title"), TerminalColumn("score"), TerminalColumn("snippet")]
         write_table(columns, ((hit.url, hit.title, hit.score, _plain_snippet(hit.snippet)) for hit in answer.hits))
         _print_notes(answer)
+    print_rank_note(rank_state)
 
 
-def _print_hits(answer: Answer, store: str) -> None:
+def _print_hits(answer: Answer, *, explain: bool) -> None:
     for number, hit in enumerate(answer.hits, (answer.page - 1) * answer.limit + 1):
         _print_hit(number, hit, min(MAX_LINE_CELLS, shutil.get_terminal_size().columns))
     _print_notes(answer)
@@ -111,9 +144,13 @@ def _print_hits(answer: Answer, store: str) -> None:
     span = f"{first:,}–{last:,}" if last > first else f"{first:,}"  # noqa: RUF001 - a span of numbers
     print_message(f"{span} of {pluralize(answer.total, 'page')}, in {answer.took_ms:.1f} ms.")
     if len(answer.hits) == answer.limit and last < answer.total:
-        store_arguments = [] if store == "web" else ["--store", store]
-        command = shlex.join(["gossamer", "search", answer.query, "--page", str(answer.page + 1), *store_arguments])
-        print_message(f"More: {command}")
+        print_message(f"More: {_next_page_command(answer, explain=explain)}")
+
+
+def _next_page_command(answer: Answer, *, explain: bool) -> str:
+    limit = ["--limit", str(answer.limit)] if answer.limit != DEFAULT_HITS else []
+    flags = ["--page", str(answer.page + 1), *limit, *(["--explain"] if explain else [])]
+    return hint(shlex.join(["search", answer.query, *flags]))
 
 
 def _print_notes(answer: Answer) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import shutil
 import sys
+import textwrap
 from collections import Counter
 from itertools import chain, islice
 from typing import TYPE_CHECKING
@@ -20,12 +22,14 @@ from gossamer.cli.options import json_option, limit_option, open_web, store_opti
 from gossamer.cli.output import (
     TableNotes,
     TerminalColumn,
+    cell_width,
     is_terminal,
     json_text,
     print_heading,
     print_line,
     print_note,
     row_limit,
+    shorten,
     write_json_rows,
     write_table,
 )
@@ -44,6 +48,7 @@ if TYPE_CHECKING:
 STATE_WORDS = {"known": "known only: links name them, and the crawl does not visit them"}  # others need no words
 SEEDS_SHOWN = 3
 LINE_WIDTH = 80  # cells that a line should not exceed
+SEEDS_INDENT = " " * len("Seeds: ")
 TERMINAL_ROWS = 50  # on a terminal without --limit; a pipe gets all rows
 
 
@@ -137,7 +142,14 @@ def _print_round(current: Round | None) -> None:
     if len(starts) > SEEDS_SHOWN:
         shown.append(f"and {len(starts) - SEEDS_SHOWN} more")
     line = f"Seeds: {', '.join(shown)}"
-    print_line(line if len(line) <= LINE_WIDTH else line.replace(", ", ",\n       "))
+    if cell_width(line) <= LINE_WIDTH:
+        print_line(line)
+        return
+    room = shutil.get_terminal_size().columns - len(SEEDS_INDENT) - 1 if is_terminal(sys.stdout) else sys.maxsize
+    fitting = [shorten(each, room, "middle") for each in shown]
+    print_line("Seeds: " + f",\n{SEEDS_INDENT}".join(fitting))
+    if fitting != shown:
+        print_note(f"Values with … are cut: {hint('status --json')} has them whole.")
 
 
 def _print_crawlers(crawlers: Sequence[CrawlerRow], rate: float) -> None:
@@ -148,7 +160,8 @@ def _print_crawlers(crawlers: Sequence[CrawlerRow], rate: float) -> None:
         limit = f", limited by {crawler.limit}" if crawler.limit else ""
         print_line(escape_hidden(f"{crawler.name} is {crawler.state}: {crawler.pages_per_second:.1f} pages/s{limit}"))
         if crawler.waiting_for:
-            print_line(escape_hidden(f"  waits for {crawler.waiting_for}"))
+            waits = escape_hidden(f"waits for {crawler.waiting_for}")
+            print_line(textwrap.fill(waits, LINE_WIDTH, initial_indent="  ", subsequent_indent="  "))
     if len(crawlers) > 1:
         print_line(f"Together {rate:.1f} pages/s.")
 
@@ -198,10 +211,11 @@ def _is_visited(host: HostRow) -> bool:
 
 
 def _print_hosts(host_rows: Sequence[HostRow], *, wide: bool) -> None:
+    failed = "failed or gone" if is_terminal(sys.stdout) else "failed"  # programs know the column by its old name
     columns = [
         TerminalColumn("host", cut="middle"), TerminalColumn("pages", align="right"),
         TerminalColumn("queued", align="right", drop=2), TerminalColumn("known", align="right", drop=3),
-        TerminalColumn("failed", align="right"), TerminalColumn("delay", align="right", drop=4),
+        TerminalColumn(failed, align="right"), TerminalColumn("delay", align="right", drop=4),
         TerminalColumn("robots.txt", drop=1), TerminalColumn("held by", drop=5), TerminalColumn("waits", cut="end"),
     ]  # fmt: skip
     rows = (

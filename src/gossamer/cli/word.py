@@ -18,8 +18,9 @@ from gossamer.cli.output import (
     print_line,
     print_message,
     with_style,
-    write_table,
 )
+from gossamer.cli.pager import wide_option
+from gossamer.cli.report_table import write_url_table
 
 if TYPE_CHECKING:
     from gossamer.index.word_table import WordDocument, WordEntry
@@ -54,11 +55,12 @@ POSITIONS_SHOWN = 12  # positions of one document on a terminal
     metavar="N",
     help="Documents per page.",
 )
+@wide_option
 @store_option
 @index_option
 @json_option
 def word(
-    word: str, order: Literal["frequency", "document"], page: int, limit: int, store: str, as_json: bool
+    word: str, order: Literal["frequency", "document"], page: int, limit: int, wide: bool, store: str, as_json: bool
 ) -> None:  # fmt: skip
     """Show the documents and positions of a word.
 
@@ -83,10 +85,10 @@ def word(
     if as_json:
         print_line(json_text(entry))
     else:
-        _print_entry(entry, page)
+        _print_entry(entry, page, wide=wide)
 
 
-def _print_entry(entry: WordEntry, page: int) -> None:
+def _print_entry(entry: WordEntry, page: int, *, wide: bool) -> None:
     print_heading(escape_hidden(entry.word))
     if not entry.df and entry.word_id != STOP_WORD_ID:
         print_line("  This word does not occur in the index.")
@@ -104,7 +106,7 @@ def _print_entry(entry: WordEntry, page: int) -> None:
             TerminalColumn("url", cut="middle"),
             TerminalColumn("positions", cut="end"),
         ]
-        write_table(columns, ((one.tf, one.url, _positions_text(one)) for one in entry.documents))
+        write_url_table(columns, ((one.tf, one.url, _positions_text(one)) for one in entry.documents), wide=wide)
     if entry.next:
         print_message(f"Page {page}; {pluralize(entry.df, 'document')} in all. More: --page {entry.next}")
 

@@ -41,7 +41,7 @@ BRIEFS = {
     "--sitemaps": "do not read sitemaps",
     "--links": "follow links without storing them",
     "--index": "do not index the pages",
-    "--rank": "do not rank the pages at the end",
+    "--rank": "do not rank pages or count reports at the end",
     "--source": "do not store the source of pages",
     "--render": "auto, always or never: pages in a browser",
     "--render-scroll": "scroll rendered pages to their end",
@@ -173,7 +173,7 @@ class CrawlSettings(Section, frozen=True, kw_only=True):
     sitemaps: Annotated[bool, doc("Read the sitemaps named in robots.txt.", "--sitemaps")] = True
     links: Annotated[bool, doc("Store the links; if off, the crawl only follows them.", "--links")] = True
     index: Annotated[bool, doc("Index the pages during the crawl.", "--index")] = True
-    rank: Annotated[bool, doc("Rank the pages when the last crawler of a round ends.", "--rank")] = True
+    rank: Annotated[bool, doc("Rank pages and count reports when the last crawler of a round ends.", "--rank")] = True
     source: Annotated[bool, doc("Store the source of every page, compressed.", "--source")] = True
     render: Annotated[
         Literal["auto", "always", "never"],

@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gossamer.graph.pictures.communities import name_communities
+from gossamer.graph.pictures.labels import last_url_part
 from gossamer.graph.ranking.distances import UNREACHED, click_depths
+from gossamer.graph.ranking.pagerank import pagerank, score
 from gossamer.graph.snapshot import EDGES_AT_ONCE, redirect_mask, resolve_redirects
 from gossamer.graph.structure import BOWTIE, UndirectedGraph, bow_tie, components
 from gossamer.model import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping
 
     from gossamer.graph import OnProgress
     from gossamer.graph.arrays import Array
@@ -26,6 +29,8 @@ COMMUNITY_EXAMPLES = 3  # pages shown per community
 class Community(Value, frozen=True, kw_only=True):
     """Pages that link to each other more than chance predicts."""
 
+    number: int  # 0 is the biggest
+    name: str  # the title of its best page, as in explorer and pictures
     pages: int
     examples: tuple[str, ...]  # URLs of its most linked pages
 
@@ -71,34 +76,39 @@ class Site(Value, frozen=True, kw_only=True):
 
 
 def measure_shape(
-    graph: Graph, seeds: Sequence[int], max_communities: int = 10, on_progress: OnProgress = lambda _: None
+    graph: Graph, store: GraphSource, max_communities: int = 10, on_progress: OnProgress = lambda _: None
 ) -> Shape:
     """Measure the shape of a web."""
     links = graph.pages
     on_progress("components")
     strong = components(links)
     parts = np.bincount(bow_tie(links, strong.labels), minlength=len(BOWTIE)).tolist()
-    clicks = click_depths(links, graph.pages_of(seeds))
+    clicks = click_depths(links, graph.pages_of(store.seed_ids()))
     levels = np.bincount(clicks[clicks != UNREACHED]).tolist()
     on_progress("communities and cores")
     undirected = UndirectedGraph(links)
     groups, cores = undirected.communities(), undirected.cores()
     deepest = int(cores.max()) if len(cores) else 0
+    names = name_communities(store, graph, "pages", score(pagerank(links).values), groups.labels)
     return Shape(
         version=graph.version, pages=links.nodes, links=links.edges, hosts=graph.hosts.nodes, visited=graph.visited,
         known=graph.known, components=strong.total, biggest_component=int((strong.labels == 0).sum()),
         bowtie=dict(zip(BOWTIE, parts, strict=True)), depths=dict(enumerate(levels)),
         unreached=int((clicks == UNREACHED).sum()), modularity=groups.modularity,
-        communities=tuple(_community(graph, groups.labels, i) for i in range(min(max_communities, groups.total))),
+        communities=tuple(
+            _community(graph, groups.labels, i, names) for i in range(min(max_communities, groups.total))
+        ),
         deepest_core=deepest, deepest_core_pages=int((cores == deepest).sum()),
     )  # fmt: skip
 
 
-def _community(graph: Graph, labels: Array, number: int) -> Community:
+def _community(graph: Graph, labels: Array, number: int, names: Mapping[int, str]) -> Community:
     pages = np.flatnonzero(labels == number)
     linked = np.diff(graph.pages.in_starts)[pages]
     first = pages[np.argsort(-linked, kind="stable")][:COMMUNITY_EXAMPLES]
-    return Community(pages=len(pages), examples=tuple(graph.url(page) for page in first.tolist()))
+    examples = tuple(graph.url(page) for page in first.tolist())
+    name = names.get(number) or last_url_part(examples[0])
+    return Community(number=number, name=name, pages=len(pages), examples=examples)
 
 
 # -- a site among its neighbours ---------------------------------------------------------------------------------------

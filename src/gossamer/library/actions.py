@@ -1,4 +1,4 @@
-"""What a program does to a stored web: rank it, forget pages, copy it, write it to files.
+"""What a program does to a stored web: rank it, forget pages, copy it, count its findings.
 
 Each action opens the store for writing itself, and closes it at its end.
 """
@@ -6,40 +6,38 @@ Each action opens the store for writing itself, and closes it at its end.
 from __future__ import annotations
 
 from contextlib import closing
-from importlib.metadata import version
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from gossamer import wiring
 from gossamer.errors import IndexBusy, UsageError
-from gossamer.files.atomic_file import open_atomic
-from gossamer.files.tables import WRITERS
 from gossamer.lookup import find_resource, stored_url_rules
+from gossamer.ranking import ranking_lock
 from gossamer.urls.canonical import authority, url_digest, urls_from_input
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gossamer.files.tables import Table
+    from gossamer.graph.reports.audit import Audit
     from gossamer.graph.shape import Site
     from gossamer.library.link_graph import WebGraph
     from gossamer.store.copy import CopyResult
     from gossamer.store.follow.graph import Ranking
     from gossamer.store.protocol import Store
 
-TABLES = ("links", "resources", "hosts", "visits", "ranks")
-GRAPH_FORMATS = ("gexf", "graphml")
-
 
 def rank(location: str, options: dict[str, object]) -> Ranking:
-    """Compute the ranks of a web and write them."""
+    """Compute the ranks of a web and write them; wait for another process that does so."""
     from gossamer.graph import arrays  # noqa: PLC0415 - numpy and scipy are loaded only when needed
     from gossamer.graph.ranking import rank_web  # noqa: PLC0415
 
     rank_options = msgspec.convert(options, rank_web.RankOptions)
-    with closing(wiring.open_store(location)) as store, arrays.graph_directory(location) as directory:
+    with (
+        closing(wiring.open_store(location)) as store,
+        arrays.graph_directory(location) as directory,
+        ranking_lock(directory),
+    ):
         return rank_web.rank_web(store, directory, rank_options)
 
 
@@ -83,36 +81,20 @@ def copy(location: str, to: str, on_progress: Callable[[str], None]) -> CopyResu
     return wiring.copy_web(location, to, on_progress)
 
 
-def table(store: Store, name: str) -> Table:
-    """Return a table of a web, as `gossamer export` writes it."""
-    from gossamer.files import export_tables  # noqa: PLC0415
+def audit(store: Store, location: str) -> Audit:
+    """Return the health score and the findings of all reports; count first what has no count for the present state."""
+    from gossamer.auditing import count_reports  # noqa: PLC0415 - few programs count
+    from gossamer.graph.reports import audit as audits  # noqa: PLC0415
+    from gossamer.graph.reports.audit_file import counts_directory, read_counts, web_state  # noqa: PLC0415
+    from gossamer.graph.reports.base import find_missing_data  # noqa: PLC0415
 
-    if name not in TABLES:
-        raise UsageError(f"There is no table {name}; there are {', '.join(TABLES)}.")
-    made: Table = getattr(export_tables, name)(store)
-    return made
-
-
-def export_table(store: Store, name: str, path: str | Path) -> int:
-    """Write a table to a file, in the format of its suffix; return the number of rows."""
-    form = Path(path).suffix.removeprefix(".")
-    if form not in WRITERS:
-        raise UsageError(f"The suffix of {path} names no format; there are .{', .'.join(WRITERS)}.")
-    with open_atomic(Path(path)) as out:
-        return WRITERS[form](table(store, name), out)
-
-
-def export_graph(store: Store, graph: WebGraph, path: str | Path) -> int:
-    """Write the link graph to a file, in the format of its suffix; return the number of nodes."""
-    from gossamer.graph.export import xml_formats  # noqa: PLC0415
-
-    form = Path(path).suffix.removeprefix(".")
-    if form not in GRAPH_FORMATS:
-        raise UsageError(f"The suffix of {path} names no format of graphs; there are .{', .'.join(GRAPH_FORMATS)}.")
-    write = xml_formats.write_gexf if form == "gexf" else xml_formats.write_graphml
-    with open_atomic(Path(path)) as out:
-        write(xml_formats.page_export_graph(store, graph), out, f"Gossamer {version('gossamer')}")
-    return graph.pages.nodes
+    lacking = find_missing_data(store, audits.COUNTED_REPORTS)
+    possible = [each for each in audits.COUNTED_REPORTS if each.code not in lacking or not lacking[each.code].is_total]
+    directory = counts_directory(location)
+    stored = read_counts(directory) if directory else audits.StoredCounts()
+    if outdated := stored.find_outdated(web_state(store), possible):
+        stored = count_reports(location, store, outdated, directory)
+    return audits.make_audit(stored, web_state(store), lacking)
 
 
 def site(store: Store, location: str, host: str) -> Site:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from gossamer.files.tables import Column
     from gossamer.model import Value
 
+NAMES_SHOWN = 6  # columns in the text of a list of rows
 T = TypeVar("T")
 
 
@@ -61,12 +62,16 @@ class Rows(Frames, Generic[T]):
         self._started: Iterator[T] | None = None  # by `next`
 
     def __iter__(self) -> Iterator[T]:
-        return self._read() if self._started is None else self._started
+        return self._read() if self._started is None else self  # a loop that ends resets `_started`
 
     def __next__(self) -> T:
         if self._started is None:
             self._started = self._read()
-        return next(self._started)
+        try:
+            return next(self._started)
+        except StopIteration:
+            self._started = None
+            raise
 
     def __repr__(self) -> str:
         return f"<Rows of {self._name}: {', '.join(column.name for column in self._columns)}>"
@@ -95,6 +100,12 @@ class RowList(Frames, list[T]):
     def __init__(self, type_: type[Value], rows: Iterable[T]) -> None:
         super().__init__(rows)
         self._columns = field_columns(type_)
+        self._kind = type_.__name__
+
+    def __repr__(self) -> str:
+        names = [column.name for column in self._columns]
+        more = ", ..." if len(names) > NAMES_SHOWN else ""
+        return f"<RowList of {len(self):,} {self._kind}: {', '.join(names[:NAMES_SHOWN])}{more}>"
 
     def _table(self) -> Table:
         cells = attrgetter(*(column.name for column in self._columns))

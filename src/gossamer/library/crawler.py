@@ -19,7 +19,7 @@ from gossamer.errors import CrawlerLost, SeedUnreachable
 from gossamer.indexing import IndexFollower
 from gossamer.library.visited import VisitedPage
 from gossamer.model import PAGE_OUTCOMES, Role
-from gossamer.ranking import rank_after_crawl
+from gossamer.ranking import count_after_crawl, rank_after_crawl
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Generator, Iterator
@@ -132,6 +132,8 @@ class Crawler:
     def _rank(self, *, wanted: bool) -> None:
         report = rank_after_crawl(self._request.store) if wanted else None
         self.ranking_fault = report.reason if report is not None else ""
+        if wanted:
+            count_after_crawl(self._request.store)
 
     def stop(self) -> None:
         """Finish transfers in flight and end the iteration."""

@@ -8,7 +8,7 @@ import msgspec
 
 from gossamer import wiring
 from gossamer.files.tables import Column, Table, field_columns
-from gossamer.library import actions
+from gossamer.library import actions, export
 from gossamer.library.answers import RowList, Rows, dict_rows, struct_rows
 from gossamer.library.frames import ROWS_SHOWN, to_html
 from gossamer.lookup import find_resource, stored_url_rules
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
+    from gossamer.graph.reports.audit import Audit
     from gossamer.graph.shape import Shape, Site
     from gossamer.index.protocol import IndexReader
     from gossamer.index.word_table import DocumentOrder, WordEntry
@@ -144,13 +145,20 @@ class Web:
         columns = [Column(each, column_type(each)) for each in select_reports([name])[0].columns]
         return dict_rows(name, columns, lambda: run_report(self._store, name, resource=resource, since=since))
 
+    def audit(self) -> Audit:
+        """Return the health score and the findings of all reports, worst first, as `gossamer report` shows them.
+
+        Counts for the present state of the web are kept. Others are made now, which takes minutes on a big web.
+        """
+        return actions.audit(self._store, self._location)
+
     def table(self, name: str) -> Rows[dict[str, object]]:
         """Return a table with the columns of `gossamer export`: links, resources, hosts, visits or ranks."""
-        columns = actions.table(self._store, name).columns
+        columns = export.table(self._store, name).columns
         names = [column.name for column in columns]
 
         def read() -> Iterator[dict[str, object]]:
-            return (dict(zip(names, row, strict=True)) for row in actions.table(self._store, name).rows)
+            return (dict(zip(names, row, strict=True)) for row in export.table(self._store, name).rows)
 
         return dict_rows(name, columns, read)
 
@@ -185,7 +193,7 @@ class Web:
         """Return components, depths and communities of the web in numbers."""
         from gossamer.graph.shape import measure_shape  # noqa: PLC0415
 
-        return measure_shape(self.graph(), self._store.seed_ids(), communities)
+        return measure_shape(self.graph(), self._store, communities)
 
     def site(self, host: str) -> Site:
         """Return a host with the hosts that it links to or that link to it."""
@@ -237,10 +245,21 @@ class Web:
         return actions.copy(self._location, str(to), on_progress)
 
     def export(self, what: str, path: str | Path) -> int:
-        """Write a table (.csv, .jsonl, .parquet) or the "graph" (.gexf, .graphml); return the rows or nodes."""
-        if what == "graph":
-            return actions.export_graph(self._store, self.graph(), path)
-        return actions.export_table(self._store, what, path)
+        """Write a table or "words" (.csv, .jsonl, .parquet), the "graph" (.gexf, .graphml), a "picture" (.svg, .png),
+        "files" (into a folder) or a "warc" archive; return the number of rows, nodes or pages.
+        """
+        match what:
+            case "graph":
+                return export.write_graph(self._store, self.graph(), path)
+            case "picture":
+                return export.write_picture(self._store, self.graph(), path)
+            case "files":
+                return export.write_files(self._store, path)
+            case "warc":
+                return export.write_warc(self._store, path)
+            case "words":
+                return export.write_table(export.words_table(self._store, self._location), path)
+        return export.write_table(export.table(self._store, what), path)
 
     def _resource_id(self, url: str) -> int:
         return find_resource(self._store, url).id

@@ -83,7 +83,7 @@ def create_app(location: str, rules: AccessRules) -> ASGIApp:
     app.state.search_client = SearchClient(location)
     app.state.search_queue = SearchQueue(app.state.search_client)
     app.state.control = Control(location, app.state.search_queue.clear)
-    app.state.templates = Templates(rules)
+    app.state.templates = Templates(rules, location)
     app.state.report_cache = ReportCache()
     app.state.audits = AuditCache(location)
     app.state.statement_runner = StatementRunner(location)

@@ -64,6 +64,13 @@ def default_level(graph: Graph) -> str:
     return "hosts" if graph.hosts.nodes >= MIN_HOSTS else "pages"
 
 
+def picture_title(graph: Graph) -> str:
+    """Return a title: the hosts of a graph, or their number."""
+    if graph.hosts.nodes > 3:
+        return f"{graph.hosts.nodes:,} hosts"
+    return ", ".join(graph.host(number).removeprefix("www.") for number in range(graph.hosts.nodes))
+
+
 def select_picture(store: GraphSource, graph: Graph, level: str, nodes: int = DEFAULT_NODES) -> Picture:
     """Select the best nodes of a graph and the links between them."""
     links = graph.hosts if level == "hosts" else graph.pages

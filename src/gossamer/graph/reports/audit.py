@@ -54,6 +54,12 @@ class RoundCounts(Value, frozen=True, kw_only=True):
     counted_at: float
     pages: int
     findings: dict[str, int]  # by report code
+    beside_crawl: list[str] = msgspec.field(default_factory=list)  # codes counted while a crawler changed the web
+
+    @property
+    def settled_findings(self) -> dict[str, int]:
+        """The findings that a later round can be compared with."""
+        return {code: number for code, number in self.findings.items() if code not in self.beside_crawl}
 
 
 class StoredCounts(Value, frozen=True, kw_only=True):
@@ -71,18 +77,22 @@ class StoredCounts(Value, frozen=True, kw_only=True):
         known = self if self.identity == state.identity else StoredCounts(identity=state.identity)
         return msgspec.structs.replace(known, parts=parts, parts_state=state.digest)
 
-    def with_counts(self, state: WebState, pages: int, counts: Mapping[str, ReportCount]) -> StoredCounts:
+    def with_counts(
+        self, state: WebState, pages: int, counts: Mapping[str, ReportCount], *, beside_crawl: bool = False
+    ) -> StoredCounts:
         """Return the counts with newer ones; those of another web are dropped."""
         known = self if self.identity == state.identity else StoredCounts(identity=state.identity)
         if not counts:
             return known
         earlier = [each for each in known.rounds if each.round != state.round]
-        same = next((each.findings for each in known.rounds if each.round == state.round), {})
+        same = next((each for each in known.rounds if each.round == state.round), None)
+        unsettled = {*(same.beside_crawl if same else ())} - counts.keys()
         this_round = RoundCounts(
             round=state.round,
             counted_at=max(each.counted_at for each in counts.values()),
             pages=pages,
-            findings=same | {code: each.findings for code, each in counts.items()},
+            findings=(same.findings if same else {}) | {code: each.findings for code, each in counts.items()},
+            beside_crawl=sorted(unsettled | counts.keys() if beside_crawl else unsettled),
         )
         return StoredCounts(
             identity=state.identity,
@@ -133,6 +143,11 @@ class Audit(Value, frozen=True, kw_only=True):
         return [each for each in self.reports if each.findings is None and not each.unavailable]
 
     @property
+    def is_complete(self) -> bool:
+        """Whether every report that can be made has a count; before, the score is that so far."""
+        return not self.uncounted_reports
+
+    @property
     def outdated_reports(self) -> list[AuditedReport]:
         """The reports whose count belongs to an earlier state."""
         return [each for each in self.reports if each.findings is not None and not each.is_current]
@@ -152,7 +167,9 @@ def make_audit(stored: StoredCounts, state: WebState, lacking: Mapping[str, Miss
     """Return the audit of a web from its counts. `lacking` has the data that reports miss."""
     if stored.identity != state.identity:
         stored = StoredCounts(identity=state.identity)
-    before = next((each for each in reversed(stored.rounds) if each.round < state.round), None)
+    before = next(
+        (each for each in reversed(stored.rounds) if each.round < state.round and each.settled_findings), None
+    )
     unavailable = {code: lack.reason for code, lack in lacking.items() if lack.is_total}
     counts = {code: each for code, each in stored.counts.items() if code not in unavailable}
     findings = {code: each.findings for code, each in counts.items()}
@@ -177,16 +194,16 @@ def make_audit(stored: StoredCounts, state: WebState, lacking: Mapping[str, Miss
 
 
 def _change(findings: Mapping[str, int], before: RoundCounts | None, code: str) -> int | None:
-    if before is None or code not in before.findings or code not in findings:
+    if before is None or code not in before.settled_findings or code not in findings:
         return None
-    return findings[code] - before.findings[code]
+    return findings[code] - before.settled_findings[code]
 
 
 def _score_change(findings: Mapping[str, int], pages: int, before: RoundCounts | None) -> int | None:
     """Compare the scores of the reports that were counted both times."""
     if before is None:
         return None
-    both = findings.keys() & before.findings.keys()
+    both = findings.keys() & before.settled_findings.keys()
     now = health_score({code: findings[code] for code in both}, pages)
     then = health_score({code: before.findings[code] for code in both}, before.pages)
     return None if now is None or then is None else now - then

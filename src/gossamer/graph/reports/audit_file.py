@@ -66,9 +66,11 @@ def read_counts(directory: Path) -> StoredCounts:
         return StoredCounts()
 
 
-def add_counts(directory: Path, state: WebState, pages: int, counts: Mapping[str, ReportCount]) -> StoredCounts:
+def add_counts(
+    directory: Path, state: WebState, pages: int, counts: Mapping[str, ReportCount], *, beside_crawl: bool = False
+) -> StoredCounts:
     """Add counts to the file and return all. On a full disk they are only returned, as they can be counted again."""
-    return _change(directory, lambda stored: stored.with_counts(state, pages, counts))
+    return _change(directory, lambda stored: stored.with_counts(state, pages, counts, beside_crawl=beside_crawl))
 
 
 def add_parts(directory: Path, state: WebState, parts: StoredParts) -> StoredCounts:

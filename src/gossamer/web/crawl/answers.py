@@ -123,12 +123,14 @@ class HostList(msgspec.Struct, frozen=True, kw_only=True):
     """Hosts, those with most pages first."""
 
     total: int
+    visited: VisitedTotals
     hosts: list[HostRow]
 
 
 def hosts(session: ReadSession, limit: int) -> HostList:
     """Return the hosts with most pages."""
-    return HostList(total=session.store.counts().hosts, hosts=session.store.hosts(limit))
+    store = session.store
+    return HostList(total=store.counts().hosts, visited=store.visited_totals(), hosts=store.hosts(limit))
 
 
 class ErrorList(msgspec.Struct, frozen=True, kw_only=True):
@@ -216,6 +218,7 @@ class LiveStatus(Counts, frozen=True, kw_only=True):
     pages: list[LatestVisit]
     errors: list[LatestVisit]
     tick: Tick
+    summary: str  # the size of the web in the words of all commands and pages
 
 
 def live_status(store: Store, now: float) -> LiveStatus:
@@ -241,4 +244,5 @@ def live_status(store: Store, now: float) -> LiveStatus:
         pages=store.latest_visits(LATEST_COUNT),
         errors=store.latest_visits(LATEST_COUNT, faults=True),
         tick=Tick(second=last.seconds[0], pages=int(last.pages[0]), bytes=int(last.bytes[0])),
+        summary=store.visited_totals().describe(),
     )

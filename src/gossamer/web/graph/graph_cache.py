@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from gossamer.graph.arrays import graph_directory
+from gossamer.graph.pictures.palette import community_hex
 from gossamer.graph.pictures.selection import default_level
 from gossamer.graph.ranking.pagerank import load_pagerank
 from gossamer.graph.snapshot import open_graph
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gossamer.graph.snapshot import Graph
+    from gossamer.store.follow.graph import Ranking
     from gossamer.store.protocol import GraphSource
     from gossamer.web.graph.views import GraphView, Level, ViewOptions
     from gossamer.web.http.sessions import ReadSession, SessionPool
@@ -46,7 +48,7 @@ class GraphCache:
         self._lock = threading.Lock()
         self._identity = ""  # of the web whose graphs these are
         self._graphs: dict[bool, Graph] = {}
-        self._levels: dict[tuple[int, bool, Level], Snapshot] = {}
+        self._levels: dict[tuple[int, float, bool, Level], Snapshot] = {}
         self._views: OrderedDict[object, GraphView] = OrderedDict()
         self._next_refresh_at = 0.0  # monotonic time
         self._refresh_thread: threading.Thread | None = None
@@ -94,27 +96,31 @@ class GraphCache:
         """Return one level of the graph with its scores."""
         graph = self.graph(store, include_unvisited=include_unvisited)
         chosen_level: Level = level or ("hosts" if default_level(graph) == "hosts" else "pages")
-        key = (graph.version, include_unvisited, chosen_level)
+        key = (graph.version, _made_at(store.ranking()), include_unvisited, chosen_level)
         if key not in self._levels:
-            pageranks = load_pagerank(self._directory)
-            snapshot = Snapshot(graph, chosen_level, pageranks)
-            self._levels = {old: value for old, value in self._levels.items() if old[0] == graph.version} | {
-                key: snapshot
-            }
+            snapshot = Snapshot(graph, chosen_level, load_pagerank(self._directory))
+            self._levels = {old: value for old, value in self._levels.items() if old[:2] == key[:2]} | {key: snapshot}
         return self._levels[key]
 
     def view(self, session: ReadSession, options: ViewOptions) -> GraphView:
-        """Return a view, cached until the graph or the ranks change."""
+        """Return a view, cached until the graph or the ranks change; how current the ranks are is read each time."""
         snapshot = self.snapshot(session.store, options.level, include_unvisited=options.include_unvisited)
         ranking = session.store.ranking()
-        key = (snapshot.graph.version, ranking.made_at if ranking else 0.0, options)
+        key = (snapshot.graph.version, _made_at(ranking), options)
         if key not in self._views:
-            view = make_view(session.store, snapshot, options, unranked=ranking is None)
-            state = read_rank_state(session.store)
-            self._views[key] = msgspec.structs.replace(view, rank_note=state.note if state else "")
+            self._views[key] = make_view(session.store, snapshot, options, unranked=ranking is None)
             while len(self._views) > MAX_CACHED_VIEWS:
                 self._views.popitem(last=False)
-        return self._views[key]
+        state = read_rank_state(session.store)
+        return msgspec.structs.replace(self._views[key], rank_note=state.note if state else "")
+
+    def community(self, session: ReadSession, number: int) -> ShownCommunity:
+        """Return name and colours of a community of pages, as the explorer shows them."""
+        names = self.snapshot(session.store, "pages").community_names(session.store)
+        return ShownCommunity(
+            number=number, name=names.get(number, ""), colour=community_hex(number),
+            colour_on_dark=community_hex(number, on_dark=True),
+        )  # fmt: skip
 
     def related_pages(self, session: ReadSession, url: str, limit: int) -> RelatedPages:
         """Return pages that the same pages link to."""
@@ -137,6 +143,24 @@ class GraphCache:
                 for one, node in zip(neighbours, titles, strict=True)
             ],
         )
+
+
+def _made_at(ranking: Ranking | None) -> float:
+    return ranking.made_at if ranking else 0.0
+
+
+class ShownCommunity(msgspec.Struct, frozen=True, kw_only=True):
+    """A community beside a page."""
+
+    number: int
+    name: str  # "" if none of the best pages is in it
+    colour: str  # as #4477aa
+    colour_on_dark: str
+
+    @property
+    def label(self) -> str:
+        """Number and name, as in the explorer's legend."""
+        return f"{self.number} · {self.name}" if self.name else f"Community {self.number}"
 
 
 class RelatedPage(msgspec.Struct, frozen=True, kw_only=True):

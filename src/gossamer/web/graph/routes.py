@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from gossamer.errors import GossamerError
 from gossamer.store.follow.graph import RankedPage, Ranking
+from gossamer.store.read.rank_state import RankState, read_rank_state
 from gossamer.web.graph.drawing import Size, Theme, render_gexf, render_svg
 from gossamer.web.graph.find_nodes import FoundNodes, NodeFinder
 from gossamer.web.graph.graph_cache import RelatedPages
@@ -135,6 +136,7 @@ class RankedPageList(msgspec.Struct, frozen=True, kw_only=True):
     """The pages with the highest values of a measure."""
 
     ranking: Ranking | None  # null: the web has no ranks, `gossamer rank` computes them
+    rank_state: RankState | None  # how current they are
     pages: list[RankedPage]
 
 
@@ -142,8 +144,11 @@ class RankedPageList(msgspec.Struct, frozen=True, kw_only=True):
 def ranks(request: Request, by: ORDERS = "pagerank", limit: Annotated[int, Query(ge=1, le=1_000)] = 20) -> Response:
     """Return the pages with the highest values of a measure of the link graph."""
     with request.app.state.sessions.open() as session:
+        store = session.store
         return JsonResponse(
-            RankedPageList(ranking=session.store.ranking(), pages=session.store.ranked_pages(by, limit))
+            RankedPageList(
+                ranking=store.ranking(), rank_state=read_rank_state(store), pages=store.ranked_pages(by, limit)
+            )
         )
 
 

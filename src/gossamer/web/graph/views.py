@@ -241,8 +241,8 @@ def make_view(store: Store, snapshot: Snapshot, options: ViewOptions, *, unranke
     source, target = position[source], position[target]
     columns = node_columns(store, snapshot, nodes)
     names = snapshot.community_names(store)
-    if unranked or None in columns["community"]:
-        columns["community"], names = _communities(len(nodes), source, target, weight), {}
+    if not names:  # Do not mix these numbers with those of the web: new pages of a ranked web have no community.
+        columns["community"] = _communities(len(nodes), source, target, weight)
     x, y = _coordinates(columns["community"], snapshot.scores[nodes], source, target, strength)
     return GraphView(
         level=snapshot.level,

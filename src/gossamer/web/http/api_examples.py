@@ -42,6 +42,7 @@ PAGE: dict[str, Any] = {
     "inlinks": [LINK],
     "outlinks": [],
     "ranks": None,
+    "rank_state": None,
 }
 TEXT = {"url": URL, "text": [{"field": "title", "text": "A guide to the link graph"}]}
 STATUS: dict[str, Any] = {
@@ -52,7 +53,10 @@ STATUS: dict[str, Any] = {
     "crawlers": [],
     "rate": 0.0,
 }
-HOSTS = {"total": 1, "hosts": [{"name": "example.org", "pages": 359, "queued": 0, "known": 837, "failed": 0}]}
+HOSTS = {
+    "total": 1, "visited": {"pages": 359, "hosts": 1, "linked_hosts": 0},
+    "hosts": [{"name": "example.org", "pages": 359, "queued": 0, "known": 837, "failed": 0}],
+}  # fmt: skip
 ERRORS = {
     "errors": [
         {
@@ -63,8 +67,8 @@ ERRORS = {
     "more": False,
 }  # fmt: skip
 REPORTS: dict[str, Any] = {
-    "score": 87, "score_change": 2, "pages": 359, "counted_before": 1_760_000_000.0, "crawling": False,
-    "counting": False,
+    "score": 87, "complete": True, "score_change": 2, "pages": 359, "counted_before": 1_760_000_000.0,
+    "crawling": False, "counting": False,
     "reports": [
         {
             "code": "LNK001", "report": "broken", "severity": "error", "theme": "links",
@@ -90,6 +94,7 @@ LIVE: dict[str, Any] = {
     "resources": {"visited": 359, "queued": 12}, "hosts": 1, "links": 2_574, "documents": 359, "now": 1_760_000_001.0,
     "rate": 74.0, "bytes_rate": 1.9e6, "limit": "network", "crawlers": [], "waiting": [], "pages": [VISIT],
     "errors": [], "tick": {"second": 1_760_000_000, "pages": 74, "bytes": 1_900_000},
+    "summary": "359 pages on 1 host",
 }  # fmt: skip
 PACE = {"now": 1_760_000_001.0, "step": 1, "seconds": [1_760_000_000], "pages": [74], "bytes": [1_900_000]}
 NODE: dict[str, Any] = {
@@ -103,7 +108,7 @@ VIEW: dict[str, Any] = {
 NEIGHBOURS = VIEW | {"omitted": 0}
 NODES = {"nodes": [{"id": 7, "key": URL, "label": "A guide", "score": 64.2, "host": "example.org"}]}
 RELATED = {"url": URL, "related": [{"url": "https://example.org/", "title": "Home", "together": 4, "similarity": 0.61}]}
-RANKS: dict[str, Any] = {"ranking": None, "pages": []}
+RANKS: dict[str, Any] = {"ranking": None, "rank_state": None, "pages": []}
 WORD: dict[str, Any] = {
     "word": "graph", "word_id": 412, "df": 31, "idf": 2.45, "forms": ["graph", "graphs"],
     "documents": [{"url": URL, "doc_id": 7, "tf": 2, "positions": [1, 18], "fields": ["title", "text"]}], "next": 2,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from datetime import UTC, datetime
+from functools import partial
 from html import unescape
 from importlib import resources
 from pathlib import Path
@@ -20,6 +21,7 @@ from markupsafe import Markup
 from starlette.responses import HTMLResponse
 
 from gossamer.basics import display
+from gossamer.basics.locations import store_flag
 from gossamer.basics.times import utc_time
 from gossamer.web.http.security import has_token
 
@@ -35,7 +37,7 @@ STATIC = Path(str(resources.files("gossamer.web") / "static"))
 MANIFEST = STATIC / "dist/.vite/manifest.json"
 MARK = re.compile("(</?mark>)")
 EPOCH = datetime.fromtimestamp(0, UTC)  # instead of a time that is not known
-NO_FRONTEND = "The graph explorer and the live charts are not built. Run `make frontend` (needs Node 20 or newer)."
+NO_FRONTEND = "The graph explorer and the live charts are not built. Run `make frontend` in the source tree."
 
 
 class FrontendAssets:
@@ -72,8 +74,9 @@ class FrontendAssets:
 class Templates:
     """Renders pages from templates."""
 
-    def __init__(self, rules: AccessRules) -> None:
+    def __init__(self, rules: AccessRules, location: str) -> None:
         self._rules = rules
+        self._store_flag = store_flag(location)
         self._assets = FrontendAssets()
         self._environment = Environment(
             loader=PackageLoader("gossamer.web"),
@@ -88,9 +91,16 @@ class Templates:
     def page(self, request: Request, template: str, *, status: int = 200, **values: object) -> Response:
         """Return a page from a template."""
         control = has_token(request, self._rules)
-        common = {"request": request, "control": control, "controllable": bool(self._rules.token), "q": ""}
+        common = {
+            "request": request, "control": control, "controllable": bool(self._rules.token), "q": "",
+            "command": partial(self._command, has_store=control),
+        }  # fmt: skip
         text = self._environment.get_template(template).render({**common, **values})
         return HTMLResponse(text, status)
+
+    def _command(self, arguments: str, *, has_store: bool) -> str:
+        """Return a command to paste. Only readers with the token see where the web is."""
+        return f"gossamer {arguments}{self._store_flag if has_store else ''}"
 
     def text(self, template: str, **values: object) -> str:
         """Return XML from a template, such as a feed."""

@@ -11,6 +11,7 @@ from gossamer.errors import UsageError
 from gossamer.lookup import find_resource
 from gossamer.store.content import iterate_text
 from gossamer.store.follow.graph import Ranks
+from gossamer.store.read.rank_state import RankState, read_rank_state
 from gossamer.store.values import ChangeRow, LinkRow, ResourceRow, VisitRow
 from gossamer.urls.canonical import urls_from_input
 from gossamer.web.http.problems import NotFound
@@ -53,6 +54,7 @@ class PageAnswer(ResourceRow, frozen=True, kw_only=True):
     inlinks: list[LinkRow]
     outlinks: list[LinkRow]
     ranks: Ranks | None
+    rank_state: RankState | None  # how current the ranks of the web are; null: it has none
     visits: list[VisitRow]  # type: ignore[assignment]  # the visits themselves instead of their number
     changes: list[ChangeRow]
     rendering: RenderingAnswer | None
@@ -68,6 +70,7 @@ def page(session: ReadSession, url: str, limit: int) -> PageAnswer:
         inlinks=store.inlinks(row.id, limit),
         outlinks=store.outlinks(row.id, limit),
         ranks=store.ranks(row.id),
+        rank_state=read_rank_state(store),
         visits=store.visits(row.id)[-limit:],
         changes=store.history(row.id)[-limit:],
         rendering=_rendering_answer(store.rendering(row.id)),

@@ -13,7 +13,6 @@ from gossamer.errors import GossamerError
 from gossamer.model import Value
 from gossamer.parse.charset import UTF8, charset_by_label
 from gossamer.store.content import TextStart, iterate_source, read_text_start
-from gossamer.store.read.rank_state import read_rank_state
 from gossamer.web.http import api_examples
 from gossamer.web.http.bodies import body_response
 from gossamer.web.http.compression import JsonResponse
@@ -69,14 +68,17 @@ def page_view(request: Request, url: Url, q: Words = "", tab: Tab = "") -> Respo
             if has_related
             else ()
         )
-        ranks = read_rank_state(session.store)
+        number = resource.ranks.community if has_related and resource.ranks else None
+        community = request.app.state.graph_cache.community(session, number) if number is not None else None
     text = read_text_start(packed_text, MAX_VIEW_CHARACTERS, RUN_CHARACTERS) if packed_text is not None else NO_TEXT
     terms = _query_terms(request, q) if shown_tab == "text" else {}
     runs = mark_runs([(field.name.lower(), run) for field, run in text.runs], terms)
     source_view = _source_view(resource, packed_source) if packed_source is not None else None
+    rank_note = resource.rank_state.note if resource.rank_state else ""
     return html_page(
         request, "page.html", q=q, tab=shown_tab, tabs=TABS, resource=resource, runs=runs, is_cut=text.is_cut,
-        most=MAX_LINKS, related=related, source=source_view, rank_note=ranks.note if ranks else "",
+        most=MAX_LINKS, related=related, source=source_view, rank_note=rank_note,
+        community=community,
     )  # fmt: skip
 
 

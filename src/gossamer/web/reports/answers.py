@@ -77,6 +77,7 @@ class ReportList(msgspec.Struct, frozen=True, kw_only=True):
     """All reports, worst first, and the health score."""
 
     score: int | None  # null: no page, or nothing counted yet
+    complete: bool  # whether the score has all reports; before, it is the score so far
     score_change: int | None  # since the round before
     pages: int
     counted_before: float | None  # when the round before was counted
@@ -238,6 +239,7 @@ def report_list(session: ReadSession, audits: AuditCache) -> ReportList:
     about_one_url = [_summary(each, lacking, None) for each in REPORTS if "url" in each.takes]
     return ReportList(
         score=answer.audit.score,
+        complete=answer.audit.is_complete,
         score_change=answer.audit.change,
         pages=answer.audit.pages,
         counted_before=answer.audit.since,

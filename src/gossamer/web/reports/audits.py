@@ -8,19 +8,18 @@ import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, NamedTuple
 
-from gossamer.auditing import start_background_count
+from gossamer.auditing import is_crawled_now, start_background_count
 from gossamer.graph.reports.audit import COUNTED_REPORTS, Audit, make_audit
 from gossamer.graph.reports.audit_file import lent_counts_directory, read_counts, web_state
 from gossamer.graph.reports.base import count_stored_parts, missing_data
 from gossamer.graph.reports.registry import REPORTS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from gossamer.graph.reports.audit import StoredCounts, WebState
     from gossamer.graph.reports.base import MissingData, Report
-    from gossamer.store.protocol import CrawlerControl
     from gossamer.web.http.sessions import ReadSession
 
 MIN_RECOUNT_SECONDS = 60.0  # between two counts while a crawl changes the web
@@ -41,26 +40,29 @@ class AuditAnswer(NamedTuple):
 class AuditCache:
     """The audit of one web. One process at a time counts; requests read what it has finished."""
 
-    def __init__(self, location: str) -> None:
+    def __init__(self, location: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._location = location
+        self._clock = clock
         self._stack = ExitStack()
         self._directory: Path = self._stack.enter_context(lent_counts_directory(location))
         self._lock = threading.Lock()
-        self._process: subprocess.Popen[bytes] | None = None
-        self._started_at = 0.0  # monotonic time
-        self._next_count_at = 0.0
+        self._process: subprocess.Popen[bytes] | None = None  # while it counts
+        self._waiter: threading.Thread | None = None
+        self._next_count_at = 0.0  # of the clock
         self._counted_state: WebState | None = None
 
     def close(self) -> None:
         """End the counting process; it has kept every count that it finished."""
         with self._lock:
-            if self._process is not None and self._process.poll() is None:
-                self._process.terminate()
-                try:
-                    self._process.wait(END_SECONDS)
-                except subprocess.TimeoutExpired:
-                    self._process.kill()
-                    self._process.wait()
+            process, waiter = self._process, self._waiter
+        if process is not None:
+            process.terminate()
+            try:
+                process.wait(END_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+        if waiter is not None:
+            waiter.join()
         self._stack.close()
 
     def audit(self, session: ReadSession, lacking: Mapping[str, MissingData]) -> AuditAnswer:
@@ -96,18 +98,25 @@ class AuditCache:
         with self._lock:
             if self._is_counting():
                 return True
-            now = time.monotonic()
-            if self._process is not None:  # it has ended since the last look
-                self._next_count_at = now + max(MIN_RECOUNT_SECONDS, RECOUNT_COST_FACTOR * (now - self._started_at))
-                self._process = None
+            now = self._clock()
             if now < self._next_count_at and (is_shown or state == self._counted_state):
                 return False
-            self._started_at, self._counted_state = now, state
+            self._counted_state = state
             self._process = start_background_count(self._location, self._directory)
+            self._waiter = threading.Thread(target=self._wait_for_end, args=(self._process, now), daemon=True)
+            self._waiter.start()
             return True
 
+    def _wait_for_end(self, process: subprocess.Popen[bytes], started: float) -> None:
+        """Wait for the counting process; its duration, not the time of the next look, decides about the next one."""
+        process.wait()
+        with self._lock:
+            now = self._clock()
+            self._next_count_at = now + max(MIN_RECOUNT_SECONDS, RECOUNT_COST_FACTOR * (now - started))
+            self._process = None
+
     def _is_counting(self) -> bool:
-        return self._process is not None and self._process.poll() is None
+        return self._process is not None
 
     def _wait_for(self, state: WebState, quick: Sequence[Report]) -> StoredCounts:
         """Wait a moment for the reports that the database answers, and return the counts."""
@@ -117,8 +126,3 @@ class AuditCache:
             if not stored.find_outdated(state, quick) or not self._is_counting() or time.monotonic() > deadline:
                 return stored
             time.sleep(POLL_SECONDS)
-
-
-def is_crawled_now(store: CrawlerControl) -> bool:
-    """Return whether a crawler is at work."""
-    return any(crawler.state not in {"stopped", "lost"} for crawler in store.crawlers())

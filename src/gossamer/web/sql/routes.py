@@ -25,7 +25,8 @@ from gossamer.web.http.compression import JsonResponse
 from gossamer.web.http.forms import form_fields
 from gossamer.web.http.openapi import json_responses
 from gossamer.web.http.parameters import BAD_REQUEST
-from gossamer.web.http.security import require_control
+from gossamer.web.http.security import has_token, require_control
+from gossamer.web.http.sessions import TooBusy
 from gossamer.web.http.templates import html_page
 from gossamer.web.sql.examples import EXAMPLES
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 api = APIRouter(prefix="/api", tags=["sql"])
 pages = APIRouter(include_in_schema=False)
 
+OFF = "SQL is off on this server. This page says why to readers with its token."
 MAX_STATEMENT_CHARACTERS = 20_000
 PAGE_ROWS = 200  # rows of a table on the page
 MAX_ROWS = 10_000  # rows of JSON and CSV
@@ -123,11 +125,17 @@ def _page(
             tables = runner.tables()
         except GossamerError as error:
             off_reason = str(error)
+    off_reason = _reason_for(request, off_reason) if off_reason else ""
     return html_page(
         request, "sql.html", status=status, statement=statement, answer=answer, fault=fault, tables=tables,
         examples=EXAMPLES, off_reason=off_reason, most=MAX_STATEMENT_CHARACTERS, most_rows=MAX_ROWS,
         limits=runner.limits, has_own_memory=is_shared(runner.location),
     )  # fmt: skip
+
+
+def _reason_for(request: Request, reason: str) -> str:
+    """Return why SQL is off. Names of roles, hosts and databases are for readers with the token only."""
+    return reason if has_token(request, request.app.state.access_rules) else OFF
 
 
 def _csv(answer: StatementAnswer) -> str:
@@ -144,10 +152,15 @@ def _csv(answer: StatementAnswer) -> str:
 @api.get("/sql", responses=json_responses(StatementSchema, api_examples.SQL_SCHEMA, BAD_REQUEST))
 def sql_schema(request: Request) -> Response:
     """Return the tables and columns that statements can read, and examples of statements."""
-    tables = [
-        StatementTable(name=table.name, columns=dict(table.columns))
-        for table in request.app.state.statement_runner.tables()
-    ]
+    runner: StatementRunner = request.app.state.statement_runner
+    try:
+        known = runner.tables()
+    except TooBusy:
+        raise
+    except GossamerError as error:
+        kind = UsageError if isinstance(error, UsageError) else GossamerError
+        raise kind(_reason_for(request, str(error))) from error
+    tables = [StatementTable(name=table.name, columns=dict(table.columns)) for table in known]
     return JsonResponse(StatementSchema(tables=tables, examples=EXAMPLES))
 
 

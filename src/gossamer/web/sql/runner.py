@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import threading
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 START_SECONDS = 20.0  # beyond the deadline that the process sets itself; a busy machine starts one in some seconds
 WAIT_SECONDS = 10.0  # for the statement of someone else to end
+FAULT_SECONDS = 10.0  # that a fault of listing the tables is the answer, before they are asked for again
 DEFAULT_LIMITS = StatementLimits()
 
 
@@ -36,6 +38,9 @@ class StatementRunner:
         self.limits = limits
         self._lock = threading.Lock()
         self._tables: list[TableColumns] = []
+        self._tables_lock = threading.Lock()
+        self._fault: GossamerError | None = None  # why there are no tables
+        self._fault_ends_at = 0.0  # monotonic time
 
     @property
     def off_reason(self) -> str:
@@ -47,9 +52,22 @@ class StatementRunner:
         return ""
 
     def tables(self) -> list[TableColumns]:
-        """Return the tables that statements can read; they do not change while a version of Gossamer runs."""
-        if not self._tables:
-            self._tables = list(self._ask("", self.limits).tables)
+        """Return the tables that statements can read; they do not change while a version of Gossamer runs.
+
+        Everyone may ask, and a failing question takes a process. So its fault is the answer for some seconds.
+        """
+        if self._tables:
+            return self._tables
+        with _turn(self._tables_lock):
+            if self._fault is not None and time.monotonic() < self._fault_ends_at:
+                raise self._fault.with_traceback(None)
+            try:
+                self._tables = self._tables or list(self._ask("", self.limits).tables)
+            except TooBusy:
+                raise
+            except GossamerError as fault:
+                self._fault, self._fault_ends_at = fault, time.monotonic() + FAULT_SECONDS
+                raise
         return self._tables
 
     def run(self, statement: str, rows: int) -> StatementAnswer:
@@ -63,7 +81,7 @@ class StatementRunner:
     def _ask(self, statement: str, limits: StatementLimits) -> StatementReply:
         location = statement_location(self.location, os.environ)
         question = msgspec.msgpack.encode(StatementQuestion(location=location, statement=statement, limits=limits))
-        with self._turn():
+        with _turn(self._lock):
             output, code = _run_process(question, limits.seconds + GRACE_SECONDS + START_SECONDS)
         if code:
             raise StatementRefused(
@@ -75,14 +93,15 @@ class StatementRunner:
             raise StatementRefused(reply.fault) if reply.refused else StoreError(reply.fault)
         return reply
 
-    @contextmanager
-    def _turn(self) -> Iterator[None]:
-        if not self._lock.acquire(timeout=WAIT_SECONDS):
-            raise TooBusy("Another statement is running. Try again in a moment.")
-        try:
-            yield
-        finally:
-            self._lock.release()
+
+@contextmanager
+def _turn(lock: threading.Lock) -> Iterator[None]:
+    if not lock.acquire(timeout=WAIT_SECONDS):
+        raise TooBusy("Another statement is running. Try again in a moment.")
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _run_process(question: bytes, timeout: float) -> tuple[bytes, int]:

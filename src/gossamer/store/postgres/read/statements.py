@@ -2,16 +2,18 @@
 
 The server of a web connects as a user who may write, so a statement never runs on that connection. It runs as a role of
 its own (`GOSSAMER_SQL_URL`), which this module inspects first: a role that can write anywhere, read the server's files
-or become such a role is refused. The statement is the query of a cursor in a read-only transaction with a deadline, so
-it cannot end its transaction or change its limits.
+or become such a role is refused. The statement is the query of a cursor in a read-only transaction, so it cannot end
+its transaction. It may lift the time limit of its session (`set_config`), so each fetch sets that again. At the
+deadline a second connection cancels what still runs.
 """
 
 from __future__ import annotations
 
 import math
+import threading
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 from psycopg import errors
@@ -28,6 +30,8 @@ from gossamer.store.read.statements import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from psycopg import ServerCursor
 
     from gossamer.store.postgres.database import Connection
     from gossamer.store.postgres.location import PostgresLocation
@@ -68,14 +72,44 @@ def run_statement(role: PostgresLocation, statement: str, limits: StatementLimit
     """Run one reading statement as a role. Raises `StatementRefused` if it has a fault or exceeds a limit."""
     with translate_errors(role), connect(role) as db, _explained(limits):
         require_reading_role(db, role)
-        db.execute(f"SET statement_timeout = {math.ceil(limits.seconds * 1000):d}".encode())
         started = time.perf_counter()
-        db.execute("BEGIN READ ONLY")
-        with db.cursor(name="statement") as cursor:  # DECLARE: only statements that read can have a cursor
-            cursor.itersize = FETCHED_ROWS
-            cursor.execute(statement.encode())  # bytes: the type of a text that no program wrote
-            columns = tuple(column.name for column in cursor.description or ())
-            return collect_answer(columns, cursor, limits, started)
+        with _cancelled_after(limits.seconds, db):
+            db.execute("BEGIN READ ONLY")
+            _limit_time(db, started + limits.seconds)
+            with db.cursor(name="statement") as cursor:  # DECLARE: only statements that read can have a cursor
+                cursor.execute(statement.encode())  # bytes: the type of a text that no program wrote
+                columns = tuple(column.name for column in cursor.description or ())
+                return collect_answer(columns, _fetch_rows(db, cursor, started + limits.seconds), limits, started)
+
+
+def _fetch_rows(db: Connection, cursor: ServerCursor[Any], deadline: float) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a cursor; every fetch has only the time that is left."""
+    while True:
+        _limit_time(db, deadline)
+        rows = cursor.fetchmany(FETCHED_ROWS)
+        yield from rows
+        if len(rows) < FETCHED_ROWS:
+            return
+
+
+def _limit_time(db: Connection, deadline: float) -> None:
+    """Limit the next command to the time until a deadline of `time.perf_counter`."""
+    left = math.ceil((deadline - time.perf_counter()) * 1000)
+    if left <= 0:
+        raise errors.QueryCanceled
+    db.execute(f"SET statement_timeout = {left:d}".encode())
+
+
+@contextmanager
+def _cancelled_after(seconds: float, db: Connection) -> Iterator[None]:
+    """Cancel what runs on a connection after some seconds, however the statement changed its own limits."""
+    timer = threading.Timer(seconds, db.cancel_safe)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def list_tables(role: PostgresLocation) -> list[TableColumns]:
