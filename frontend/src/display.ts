@@ -45,14 +45,16 @@ export function formatBytes(amount: number): string {
   return `${formatDecimal(rest)} TB`;
 }
 
-/** 12 s; 3 min 20 s; 2 h 05 min */
+const WHOLE_DAYS = 100; // from so many days on, a duration has no hours
+
+/** 12 s; 3 min 20 s; 2 h 05 min; 406 d */
 export function formatDuration(seconds: number): string {
   const all = Math.round(seconds);
   const [minutes, hours, days] = [60, 3600, 86400].map((unit) => Math.floor(all / unit)) as [number, number, number];
   if (minutes < 1) return `${all} s`;
   if (hours < 1) return `${minutes} min ${twoDigits(all % 60)} s`;
   if (days < 1) return `${hours} h ${twoDigits(minutes % 60)} min`;
-  return `${days} d ${hours % 24} h`;
+  return days < WHOLE_DAYS ? `${days} d ${hours % 24} h` : `${formatCount(days)} d`;
 }
 
 function twoDigits(number: number): string {

@@ -30,6 +30,8 @@ describe("display", () => {
     [200, "3 min 20 s"],
     [7500, "2 h 05 min"],
     [100_000, "1 d 3 h"],
+    [8_639_999, "99 d 23 h"],
+    [90_000_000, "1,041 d"],
   ])("formats durations as the command line does: %d s", (seconds, text) => {
     expect(formatDuration(seconds)).toBe(text);
   });

@@ -172,6 +172,7 @@ def test_bytes_are_shown_in_a_fitting_unit(amount: float, expected: str) -> None
     [
         (0, "0 ms"), (0.85, "850 ms"), (0.9999, "1.0 s"), (9.96, "10 s"), (59.7, "1 min 00 s"), (200, "3 min 20 s"),
         (3600, "1 h 00 min"), (7500, "2 h 05 min"), (360_000, "4 d 4 h"),
+        (8_639_999, "99 d 23 h"), (8_640_000, "100 d"), (35_118_000, "406 d"), (90_000_000, "1,041 d"),
     ],
 )  # fmt: skip
 def test_durations_are_shown_in_at_most_two_units(seconds: float, expected: str) -> None:

@@ -31,6 +31,7 @@ HIDDEN = re.compile(f"{JOINER}|([{CONTROLS}{INVISIBLE}])")
 HIDDEN_IN_JSON = re.compile(f"[{INVISIBLE}]")  # the json module escapes the other controls
 ILLEGAL_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0, section 2.2
 SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+WHOLE_DAYS = 100  # from so many days on, a duration has no hours
 
 
 def escape_hidden(text: str) -> str:
@@ -86,7 +87,7 @@ def format_bytes(amount: float) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Return a duration in at most two units: `850 ms`, `12 s`, `3 min 20 s`, `2 h 05 min`, `4 d 3 h`."""
+    """Return a duration in at most two units: `850 ms`, `12 s`, `3 min 20 s`, `2 h 05 min`, `4 d 3 h`, `406 d`."""
     if seconds < 0.9995:
         return f"{max(seconds, 0) * 1000:.0f} ms"
     if seconds < 9.95:
@@ -99,7 +100,7 @@ def format_duration(seconds: float) -> str:
         return f"{minutes} min {whole % 60:02d} s"
     if days < 1:
         return f"{hours} h {minutes % 60:02d} min"
-    return f"{days} d {hours % 24} h"
+    return f"{days} d {hours % 24} h" if days < WHOLE_DAYS else f"{days:,} d"
 
 
 def format_age(moment: float | None, now: float | None = None) -> str:
