@@ -8,6 +8,7 @@ import msgspec
 import zstandard
 
 from gossamer.model import Rendering, ShapeEvidence, State, VisitBatch
+from gossamer.store.read.questions import Question
 from helpers.store.crawl_steps import (
     admit_all,
     digest,
@@ -54,6 +55,15 @@ def test_a_rendering_is_stored_with_its_page(store: Store) -> None:
     assert (row.script_sign, row.rendered) == ("app shell", "app shell")
     assert store.rendering(row.id) == RENDERING
     assert (store.counts().rendered, store.counts().unrendered) == (1, 0)
+
+
+def test_rendered_pages_are_counted_by_their_reason(store: Store) -> None:
+    crawler = start(store, A, B, f"{B}/c", "http://a.test/plain")
+    found = leases(lease_all(store, crawler))
+    reasons = {A: "app shell", B: "shape needs scripts", f"{B}/c": "shape needs scripts"}
+    visits = [rendered_visit(found[url], reason) for url, reason in reasons.items()]
+    submit(store, crawler, *visits, fetched_visit(found["http://a.test/plain"]))
+    assert list(store.ask(Question.RENDERED_REASONS)) == [("shape needs scripts", 2), ("app shell", 1)]
 
 
 def test_a_page_that_needs_a_browser_is_counted(store: Store) -> None:

@@ -63,6 +63,12 @@ def test_auto_visits_every_route_with_the_words_and_links_of_the_twin(
     assert (kinds["assets/app.js"], kinds["assets/app.css"], kinds["api/index.json"]) == ("script", "style", "data")
     status = json.loads(gossamer("status", "--store", tmp_path, "--json").stdout)
     assert (status["rendered"], status["unrendered"]) == (len(museum.routes()), 0)
+    reasons = status["rendered_reasons"]
+    assert list(reasons) == ["shape needs scripts", "app shell"]
+    assert sum(reasons.values()) == len(museum.routes())
+    assert (
+        f"\n  {reasons['shape needs scripts']} shape needs scripts\n" in gossamer("status", "--store", tmp_path).stdout
+    )
     states = {page(f"{site.url}api/index.json", tmp_path)["state"], page(f"{site.url}assets/app.js", tmp_path)["state"]}
     assert states == {"known"}, "requests of pages are recorded, not visited"
 

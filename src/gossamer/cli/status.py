@@ -37,10 +37,11 @@ from gossamer.cli.pager import page_output, pager_option, print_table_notes, wid
 from gossamer.cli.report_table import with_short_paths
 from gossamer.errors import UsageError
 from gossamer.kernels import native
+from gossamer.store.read.questions import Question
 from gossamer.store.read.rank_state import read_rank_state
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from gossamer.store.read.rank_state import RankState
     from gossamer.store.values import Counts, CrawlerRow, ErrorRow, HostRow, Round, VisitedTotals
@@ -63,7 +64,8 @@ def status(store: str, as_json: bool) -> None:
 
     \b
     JSON: {"resources": {state: count}, "hosts", "links", "documents", "cut",
-           "rendered", "unrendered", "crawlers": [...], "rate", "round", "version", "native",
+           "rendered", "rendered_reasons": {reason: count}, "unrendered", "crawlers": [...],
+           "rate", "round", "version", "native",
            "visited": {"pages", "hosts", "linked_hosts"},
            "ranks": {"made_at", "pages", "web_pages", "current"},
            "freshness": {"pages", "ages": {percentile: seconds}, "out_of_date", "due", "next_at"}}
@@ -72,15 +74,18 @@ def status(store: str, as_json: bool) -> None:
         counts, current, version, fresh = web.counts(), web.current_round(), web.version(), freshness(web, store)
         crawlers = [crawler for crawler in web.crawlers() if is_at_work(crawler)]
         totals, ranks = web.visited_totals(), read_rank_state(web)
+        reasons: dict[str, int] = dict(web.ask(Question.RENDERED_REASONS)) if counts.rendered else {}
     rate = sum(crawler.pages_per_second for crawler in crawlers)
     if as_json:
         fields = {
             "crawlers": crawlers, "rate": rate, "round": _round_fields(current), "version": version,
             "native": native is not None, "freshness": fresh, "visited": totals, "ranks": ranks,
+            "rendered_reasons": reasons,
         }  # fmt: skip
         print_line(json_text(msgspec.to_builtins(counts) | fields, indent=2))
         return
     _print_counts(counts, totals)
+    _print_renderings(counts, reasons)
     if counts.links:
         _print_rank_state(ranks)
     _print_round(current)
@@ -106,10 +111,17 @@ def _print_counts(counts: Counts, totals: VisitedTotals) -> None:
         print_line(f"  {count:>{width}} {state}")
     if counts.cut:
         print_line(f"{pluralize(counts.cut, 'page')} cut at the page budget, listed by: {hint('report cut-pages')}")
+
+
+def _print_renderings(counts: Counts, reasons: Mapping[str, int]) -> None:
+    """Print how many pages a browser rendered for which reasons, and how many would need one."""
     if counts.rendered:
         print_line(
             f"{pluralize(counts.rendered, 'page')} rendered by a browser, listed by: {hint('report script-pages')}"
         )
+        width = max((len(f"{count:,}") for count in reasons.values()), default=0)
+        for reason, count in reasons.items():
+            print_line(f"  {count:>{width},} {reason}")
     if counts.unrendered:
         need = f"{pluralize(counts.unrendered, 'page')} would need a browser"
         print_line(f"{need}, listed by: {hint('report script-pages')}")

@@ -66,6 +66,7 @@ class Question(Enum):
     )
     CUT_PAGES = "cut pages", "url cut bytes media_type"
     SCRIPT_PAGES = "script pages", "url sign rendered plain_words words plain_links links"
+    RENDERED_REASONS = "rendered reasons", "reason pages"
     ALTERNATES = "alternates", "url state outcome listed"  # targets of `<link rel=alternate>`
     # Contents of pages; a body is packed like `Page.text` and `Page.source`.
     TEXTS = "texts", "id host url text_digest body"

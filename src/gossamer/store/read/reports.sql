@@ -43,6 +43,10 @@ SELECT p.url, p.script_sign AS sign, p.rendered, coalesce(r.plain_words, 0) AS p
 FROM pages AS p LEFT JOIN renderings AS r ON r.resource = p.id
 WHERE p.script_sign <> '' OR p.rendered <> '' AND (r.words > r.plain_words OR r.links > r.plain_links) ORDER BY p.id;
 
+-- question: rendered reasons
+SELECT rendered AS reason, count(*) AS pages FROM resources WHERE rendered <> '' GROUP BY rendered
+ORDER BY pages DESC, reason;
+
 -- Faster ways to count the rows of an answer.
 
 -- count: link counts
