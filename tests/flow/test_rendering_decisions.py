@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 SHELL = '<!doctype html><title>Shell</title><div id="root"></div><script src="/app.js"></script>'
 DRAW = "document.getElementById('root').innerHTML = '<h1>Made by scripts</h1><p>Words that only scripts bring here.</p>"
 SAMPLES_SECONDS = 3.0  # that `auto` takes longer than `never` at most, on a site that needs no browser
+PAUSE_SECONDS = 0.5  # between two pages
 ROUNDS = 4  # of both modes, until one shows it
 PROSE = " ".join(f"Sentence {number} was written by the server." for number in range(20))
 
@@ -151,6 +152,19 @@ def test_requests_of_pages_obey_robots_and_methods(browser_program: Path, tmp_pa
     assert "welcome" in text
     assert "secret" not in text
     assert "never" not in text
+
+
+def test_rendered_pages_keep_the_pause_between_pages(browser_program: Path, tmp_path: Path) -> None:
+    links = "".join(f"<a href=/item/{number}>{number}</a>" for number in range(4))
+    draw = f"for (let i = 0; i < 3; i++) fetch('/data?' + location.pathname + i); {DRAW}'"
+    pages: dict[str, str | SiteResponse] = {f"/item/{number}": SHELL for number in range(4)}
+    pages |= {"/": f"<title>Home</title><p>{PROSE}{links}", "/app.js": SiteResponse(draw, headers=SCRIPT)}
+    with SiteServer(pages) as site:
+        rendering_crawl(browser_program, site.url, tmp_path, "--delay", PAUSE_SECONDS)
+    moments = [request.at for request in site.requests if request.path == "/" or request.path.startswith("/item/")]
+    assert len(rendered(tmp_path)) == 4
+    assert len([path for path in site.paths() if path.startswith("/data?")]) == 12
+    assert all(after - before > 0.9 * PAUSE_SECONDS for before, after in itertools.pairwise(moments)), moments
 
 
 def test_a_host_that_may_be_written_to_is_named_with_its_port(browser_program: Path, tmp_path: Path) -> None:

@@ -133,6 +133,15 @@ def test_a_request_waits_for_a_short_rest(loop: RequestLoop, site: SiteServer) -
     assert site.requests[-1].at - site.requests[-2].at > 0.5
 
 
+def test_the_pause_between_pages_holds_up_no_request_of_a_page(tmp_path: Path, site: SiteServer) -> None:
+    loop = RequestLoop(tmp_path, politeness=PolitenessSettings(delay=86_400.0))
+    loop.hold(site)
+    answers = [loop.get(f"{site.url}a.json?{number}") for number in range(5)]  # would wait for a day
+    assert [answer.status for answer in answers] == [404] * 5
+    assert len(site.paths()) == 5
+    loop.close()
+
+
 # -- what the user wants -----------------------------------------------------------------------------------------------
 
 
