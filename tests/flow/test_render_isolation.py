@@ -6,6 +6,7 @@ The control runs first: a plain Chromium at the same pages. Each vector that wor
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from contextlib import closing
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ from gossamer.render.browser_command import browser_command
 from gossamer.render.browser_search import find_program
 from gossamer.render.options import RenderOptions
 from helpers.cli.commands import FAST, gossamer, query
-from helpers.patience import slowness, until
+from helpers.patience import PATIENCE, slowness, until
 from helpers.render.plain_browser import browser_by_itself, browser_with_given_pages
 from helpers.render.render_loop import RenderLoop
 from webs.canary import NETWORK, START, Canary
@@ -68,6 +69,21 @@ def site(canary: Canary) -> Iterator[SiteServer]:
     with SiteServer({}) as site:
         site.pages.update(canary.pages(site.url.rstrip("/")))
         yield site
+
+
+def enter_and_leave(canary: Canary) -> None:
+    with canary:
+        pass
+
+
+def test_a_second_run_of_these_tests_waits_for_the_first(canary: Canary) -> None:
+    second = threading.Thread(target=enter_and_leave, args=(Canary(),), daemon=True)
+    second.start()
+    second.join(1.0)
+    assert second.is_alive()
+    canary.close()
+    second.join(PATIENCE)
+    assert not second.is_alive()
 
 
 # -- the control -------------------------------------------------------------------------------------------------------

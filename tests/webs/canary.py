@@ -6,6 +6,7 @@ that a DNS server here resolves. So a hit names its vector, even if the browser 
 
 from __future__ import annotations
 
+import errno
 import selectors
 import socket
 import struct
@@ -14,6 +15,7 @@ from contextlib import ExitStack, suppress
 from string import Template
 from typing import TYPE_CHECKING, NamedTuple, Self
 
+from helpers.patience import until
 from webs.canary_vectors import VECTORS
 from webs.served import SiteResponse
 
@@ -59,6 +61,12 @@ class Canary:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all listeners; further calls do nothing."""
+        if self._ended.is_set():
+            return
         self._ended.set()
         self._thread.join()
         for key in list(self._selector.get_map().values()):
@@ -117,9 +125,10 @@ class Canary:
         return port
 
     def _open_dns(self, opened: ExitStack) -> None:
+        """Take the port of the name server; another run of the tests on this machine may have it for a while."""
         datagram = opened.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
         try:
-            datagram.bind((NAME_SERVER, 53))
+            until(lambda: _is_bound(datagram, (NAME_SERVER, 53)), "the name server of another canary to end")
         except PermissionError:
             self.has_dns = False
             return
@@ -162,6 +171,17 @@ class Canary:
 
     def _hit(self, reached: socket.socket, protocol: str, received: bytes) -> None:
         self.hits.append(Hit(self._names.get(reached.getsockname()[0], ""), protocol, received))
+
+
+def _is_bound(datagram: socket.socket, address: tuple[str, int]) -> bool:
+    """Bind a socket; return False if another has the address."""
+    try:
+        datagram.bind(address)
+    except OSError as fault:
+        if fault.errno != errno.EADDRINUSE:
+            raise
+        return False
+    return True
 
 
 def _filled(texts: Mapping[str, str], values: dict[str, str]) -> dict[str, str]:
