@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 
 from conftest import skip_or_fail
@@ -17,12 +20,10 @@ from gossamer.cli.config import _rendering_text
 from gossamer.errors import UsageError
 from gossamer.model import Outcome
 from gossamer.render import choice
-from gossamer.render.browser_process import BrowserProcess
 from gossamer.render.choice import BrowserChoice, choose_browser
 from gossamer.render.isolation import BROWSER_USER, IsolationReport, check_isolation
-from gossamer.render.options import RenderOptions
 from helpers.cli.commands import FAST, command, environment, query
-from helpers.patience import PATIENCE, until
+from helpers.patience import PATIENCE
 from helpers.render.render_loop import RenderLoop, all_processes, browser_processes
 from helpers.render.render_loop import command as command_line
 from webs.served import SiteServer
@@ -42,6 +43,23 @@ cat "$0" > "$HOME/program"
 echo > "$HOME/end"
 sleep 600
 """
+# Starts a probe as a renderer process starts its browser: it takes descriptors 3 and 4, and kills all its children.
+STARTER = """
+import json, sys
+import msgspec
+from gossamer.render.browser_process import BrowserProcess, reserve_pipe_descriptors
+from gossamer.render.isolation import IsolationReport
+from gossamer.render.options import RenderOptions
+from helpers.patience import until
+reserve_pipe_descriptors()
+browser = BrowserProcess(RenderOptions(browser=sys.argv[1]), msgspec.json.decode(sys.argv[2], type=IsolationReport))
+try:
+    until((browser.home / "end").exists, "the end of the probe")
+    print(json.dumps({file.name: file.read_text() for file in browser.home.iterdir()}))
+finally:
+    browser.end()
+"""
+TESTS = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture
@@ -87,12 +105,13 @@ def probe_files(folder: Path, isolation: IsolationReport) -> dict[str, str]:
     program.parent.mkdir()
     program.write_text(PROBE.format(store=store))
     program.chmod(0o755)
-    browser = BrowserProcess(RenderOptions(browser=str(program)), isolation)
-    try:
-        until((browser.home / "end").exists, "the end of the probe")
-        return {file.name: file.read_text() for file in browser.home.iterdir()}
-    finally:
-        browser.end()
+    done = subprocess.run(
+        [sys.executable, "-c", STARTER, program, msgspec.json.encode(isolation).decode()],
+        env={**os.environ, "PYTHONPATH": str(TESTS)}, capture_output=True, text=True, check=False, timeout=PATIENCE,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found: dict[str, str] = json.loads(done.stdout)
+    return found
 
 
 def test_landlock_alone_keeps_a_browser_from_a_store_that_all_may_read(

@@ -60,7 +60,10 @@ def reserve_pipe_descriptors() -> None:
 
 
 class BrowserProcess:
-    """A running browser. `incoming` and `outgoing` are our ends of its pipes."""
+    """A running browser. `incoming` and `outgoing` are our ends of its pipes.
+
+    Only a renderer process may start one: it takes descriptors 3 and 4, and its end kills all children of the process.
+    """
 
     def __init__(self, options: RenderOptions, isolation: IsolationReport) -> None:
         self.home, self._home_lock = make_home(os.getpid())
