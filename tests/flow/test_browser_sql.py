@@ -86,6 +86,8 @@ def test_limits_of_time_and_memory_are_named_on_the_page(
 def test_the_tabs_of_a_page_lead_to_its_parts(app: App, browser: Browser, look: Look) -> None:
     with open_page(browser, f"{app.url}page?url={app.web}silk", **look) as page:
         page.wait_for_selector("a.near img")
+        tops = page.eval_on_selector_all(".tabs a", "tabs => tabs.map(tab => tab.getBoundingClientRect().top)")
+        assert len({*tops}) == 1  # on one line
         for name, part in (("Text", ".text"), ("Links", "#inlinks"), ("Visits", "h2"), ("Stored source", "iframe")):
             page.click(f".tabs a:text-is('{name}')")
             page.wait_for_selector(part)
