@@ -6,8 +6,10 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
+from fastapi.routing import APIRoute
 from playwright.sync_api import expect
 
+from gossamer.web.app import ROUTERS
 from helpers.cli.commands import FAST, crawl
 from helpers.web.browser import TOKEN, AppServer, accessibility_faults, check_appearances, open_page
 from helpers.web.served_app import App, page, served_app, site
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, Page
 
+# Paths that answer with something else than a page of the app.
+NO_PAGES = {"/healthz", "/metrics", "/opensearch.xml", "/search.atom", "/source/raw", "/widget.js", "/word"}
 UNVISITED = "http://elsewhere.example/page"
 SQL = "sql?q=SELECT+url,+outcome,+depth,+NULL+FROM+resources"
 
@@ -173,6 +177,14 @@ def test_a_view_fits_and_has_no_fault_in_light_and_dark_mode(apps: Apps, browser
             page.goto(url)
         view.prepare(page)
         check_appearances(page)
+
+
+def test_every_page_of_the_app_has_a_view() -> None:
+    paths = {f"/{view.path.partition('?')[0]}" for view in VIEWS.values()}
+    routes = [route for router in ROUTERS for route in router.routes if isinstance(route, APIRoute)]
+    shown = [route for route in routes if "GET" in (route.methods or ()) and not route.path.startswith("/api/")]
+    unseen = {route.path for route in shown if not any(route.path_regex.match(path) for path in paths)}
+    assert unseen == NO_PAGES
 
 
 def test_faults_of_any_impact_count(apps: Apps, browser: Browser) -> None:

@@ -13,7 +13,15 @@ from playwright.sync_api import expect
 
 from helpers.cli.commands import command, environment, gossamer
 from helpers.patience import PATIENCE, until
-from helpers.web.browser import PICTURE_SIZE, AppServer, check_appearances, open_page, save_picture
+from helpers.web.browser import (
+    PICTURE_SIZE,
+    AppServer,
+    Look,
+    check_appearances,
+    in_every_look,
+    open_page,
+    save_picture,
+)
 from webs.generated import GeneratedWeb, Shape
 
 if TYPE_CHECKING:
@@ -181,6 +189,16 @@ def test_each_field_of_a_new_crawler_stands_beside_its_label(browser: Browser, s
             assert abs(name["y"] + name["height"] / 2 - box["y"] - box["height"] / 2) < 10, label
             assert 0 <= box["x"] - name["x"] - name["width"] < 20, label
             assert box["width"] < 200, label
+
+
+@in_every_look
+def test_the_counts_leave_no_empty_place(browser: Browser, server: AppServer, look: Look) -> None:
+    with open_page(browser, server.control_url, **look) as page:
+        wait_until_live(page)
+        edges = page.eval_on_selector_all(
+            "#counts, #counts div", "all => all.map(one => one.getBoundingClientRect().right)"
+        )
+        assert abs(edges[0] - edges[-1]) < 3
 
 
 def test_the_dashboard_of_a_running_crawl_is_accessible_and_fits(browser: Browser, server: AppServer) -> None:

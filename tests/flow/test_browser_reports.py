@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from helpers.patience import until
-from helpers.web.browser import DESK, PHONE, open_page
+from helpers.web.browser import Look, in_every_look, open_page
 from helpers.web.served_app import App, page, served_app
 from webs.served import SiteServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playwright.sync_api import Browser, Page, ViewportSize
+    from playwright.sync_api import Browser, Page
 
 SOURCES = 130  # pages with the same broken link in their footer; a table page has 100 rows
 
@@ -71,10 +71,10 @@ def downloaded(page: Page) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(Path(download.value.path()).read_text("utf-8-sig"))))
 
 
-@pytest.mark.parametrize("size", [DESK, PHONE])
-def test_the_overview_shows_every_report_with_its_count(app: App, browser: Browser, size: ViewportSize) -> None:
+@in_every_look
+def test_the_overview_shows_every_report_with_its_count(app: App, browser: Browser, look: Look) -> None:
     until(lambda: not app.get("/api/reports").json()["counting"])
-    with open_page(browser, f"{app.url}reports", viewport=size) as page:
+    with open_page(browser, f"{app.url}reports", **look) as page:
         expected = {each["report"]: each["findings"] for each in app.get("/api/reports").json()["reports"]}
         shown: dict[str, int | None] = {}
         for row in page.locator("table.findings tbody tr").all():
@@ -101,8 +101,9 @@ def test_the_overview_leads_to_a_report_with_the_same_count(app: App, browser: B
         assert page.inner_text("#found") == str(SOURCES + 1)
 
 
-def test_a_template_error_is_one_row_that_opens_its_sources(app: App, browser: Browser) -> None:
-    with open_page(browser, f"{app.url}reports/broken") as page:
+@in_every_look
+def test_a_template_error_is_one_row_that_opens_its_sources(app: App, browser: Browser, look: Look) -> None:
+    with open_page(browser, f"{app.url}reports/broken", **look) as page:
         page.select_option("#group", "url")
         page.wait_for_url("**group=url")
         assert [row[:3] for row in rows(page)] == [["/legal", str(SOURCES), str(SOURCES)], ["/lost", "1", "1"]]
@@ -115,8 +116,9 @@ def test_a_template_error_is_one_row_that_opens_its_sources(app: App, browser: B
         assert len(downloaded(page)) == SOURCES
 
 
-def test_facets_and_the_filter_leave_rows_that_the_csv_has_too(app: App, browser: Browser) -> None:
-    with open_page(browser, f"{app.url}reports/broken") as page:
+@in_every_look
+def test_facets_and_the_filter_leave_rows_that_the_csv_has_too(app: App, browser: Browser, look: Look) -> None:
+    with open_page(browser, f"{app.url}reports/broken", **look) as page:
         page.click(".facet summary:has-text('position')")
         page.click(".facet[open] a:has-text('footer')")
         page.wait_for_url("**facet=position**")
@@ -145,10 +147,10 @@ def choose_facet(page: Page, name: str, value: str) -> None:
     page.wait_for_url(f"**facet={name}**")
 
 
-@pytest.mark.parametrize("size", [DESK, PHONE])
-def test_a_host_a_kind_and_a_depth_are_chosen(two_hosts: TwoHosts, browser: Browser, size: ViewportSize) -> None:
+@in_every_look
+def test_a_host_a_kind_and_a_depth_are_chosen(two_hosts: TwoHosts, browser: Browser, look: Look) -> None:
     app, other = two_hosts
-    with open_page(browser, f"{app.url}reports/broken", viewport=size) as page:
+    with open_page(browser, f"{app.url}reports/broken", **look) as page:
         assert len(rows(page)) == 3
         choose_facet(page, "host", other.authority)
         assert sorted(column(page, "url")) == ["/frame-gone", "/gone"]  # paths, as one host is left

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
-from helpers.web.browser import DESK, PHONE, TOKEN, open_page
+from helpers.web.browser import LOOKS, TOKEN, Look, in_every_look, open_page
 from helpers.web.served_app import App, served_app, site
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playwright.sync_api import Browser, ViewportSize
+    from playwright.sync_api import Browser
 
 NUMBERS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300) SELECT i FROM n"
 
@@ -40,9 +40,10 @@ def test_without_the_token_there_is_nothing_to_press(app: App, browser: Browser)
         assert "enter the token" in page.inner_text(".statement")
 
 
-def test_long_answers_are_cut_and_faults_are_shown(app: App, browser: Browser) -> None:
+@in_every_look
+def test_long_answers_are_cut_and_faults_are_shown(app: App, browser: Browser, look: Look) -> None:
     refused = ("400 (Bad Request)",)
-    with open_page(browser, f"{app.url}control?token={TOKEN}", expected=refused) as page:
+    with open_page(browser, f"{app.url}control?token={TOKEN}", expected=refused, **look) as page:
         page.goto(f"{app.url}sql")
         page.fill("#sql", NUMBERS)
         page.click("button:text-is('Run')")
@@ -54,17 +55,22 @@ def test_long_answers_are_cut_and_faults_are_shown(app: App, browser: Browser) -
         assert page.input_value("#sql") == "DROP TABLE hosts"
 
 
+ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+GREEDY = "SELECT length(zeroblob(900000000) || 'x')"
+
+
 @pytest.mark.parametrize(
-    ("statement", "sentence"),
+    ("statement", "sentence", "look"),
     [
-        ("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n", "longer than 10 s"),
-        ("SELECT length(zeroblob(900000000) || 'x')", "too much memory"),
+        *((ENDLESS, "longer than 10 s", look) for look in (*LOOKS.values(),)[::3]),  # each waits for ten seconds
+        *((GREEDY, "too much memory", look) for look in LOOKS.values()),
     ],
 )
 def test_limits_of_time_and_memory_are_named_on_the_page(
-    app: App, browser: Browser, statement: str, sentence: str
+    app: App, browser: Browser, statement: str, sentence: str, look: Look
 ) -> None:
-    with open_page(browser, f"{app.url}control?token={TOKEN}", expected=("400 (Bad Request)",)) as page:
+    expected = ("400 (Bad Request)",)
+    with open_page(browser, f"{app.url}control?token={TOKEN}", expected=expected, **look) as page:
         page.goto(f"{app.url}sql")
         expect(page.locator("main > p").first).to_contain_text("10 seconds and 256 MiB of memory")
         page.fill("#sql", statement)
@@ -76,10 +82,12 @@ def test_limits_of_time_and_memory_are_named_on_the_page(
         expect(page.locator("#answer tbody td")).to_have_text("42")
 
 
-@pytest.mark.parametrize("size", [DESK, PHONE])
-def test_the_tabs_of_a_page_lead_to_its_parts(app: App, browser: Browser, size: ViewportSize) -> None:
-    with open_page(browser, f"{app.url}page?url={app.web}silk", viewport=size) as page:
+@in_every_look
+def test_the_tabs_of_a_page_lead_to_its_parts(app: App, browser: Browser, look: Look) -> None:
+    with open_page(browser, f"{app.url}page?url={app.web}silk", **look) as page:
         page.wait_for_selector("a.near img")
+        tops = page.eval_on_selector_all(".tabs a", "tabs => tabs.map(tab => tab.getBoundingClientRect().top)")
+        assert len({*tops}) == 1  # on one line
         for name, part in (("Text", ".text"), ("Links", "#inlinks"), ("Visits", "h2"), ("Stored source", "iframe")):
             page.click(f".tabs a:text-is('{name}')")
             page.wait_for_selector(part)

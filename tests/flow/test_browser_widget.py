@@ -6,21 +6,29 @@ import gzip
 import re
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Literal
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import expect
 
 from helpers.docs.walkthrough import blocks
 from helpers.patience import until
-from helpers.web.browser import DESK, MANIFEST, PHONE, ROOT, SCHEMES, check_appearances, open_page
+from helpers.web.browser import (
+    MANIFEST,
+    ROOT,
+    SCHEMES,
+    Look,
+    check_appearances,
+    in_every_look,
+    open_page,
+    questions_of,
+)
 from helpers.web.served_app import App, served_app, site
 from webs.served import SiteResponse, SiteServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playwright.sync_api import Browser, Locator, Page, Request, Route, ViewportSize
+    from playwright.sync_api import Browser, Locator, Page, Route
 
 HOW_TO = ROOT / "docs/how-to/search-box-for-your-site.md"
 MAX_SCRIPT_BYTES = 15_000  # compressed by gzip
@@ -78,11 +86,11 @@ def type_query(page: Page, text: str) -> None:
     page.keyboard.type(text, delay=20)
 
 
-@pytest.mark.parametrize("size", [DESK, PHONE])
-def test_the_keyboard_alone_finds_and_opens_a_page(browser: Browser, sites: Sites, size: ViewportSize) -> None:
+@in_every_look
+def test_the_keyboard_alone_finds_and_opens_a_page(browser: Browser, sites: Sites, look: Look) -> None:
     icon = ("404",)  # that the opened page lacks
     others = (sites.app.url, sites.app.web)
-    with open_page(browser, sites.allowed.url, others=others, expected=icon, viewport=size) as page:
+    with open_page(browser, sites.allowed.url, others=others, expected=icon, **look) as page:
         type_query(page, "gossa")
         options = page.get_by_role("option")
         expect(options).to_have_count(8)
@@ -95,18 +103,6 @@ def test_the_keyboard_alone_finds_and_opens_a_page(browser: Browser, sites: Site
         assert chosen
         page.keyboard.press("Enter")
         page.wait_for_url(chosen)
-
-
-def questions(page: Page) -> list[str]:
-    """Collect what the search box asks."""
-    asked: list[str] = []
-
-    def note(request: Request) -> None:
-        if "/api/complete" in request.url:
-            asked.append(parse_qs(urlsplit(request.url).query)["q"][0])
-
-    page.on("request", note)
-    return asked
 
 
 def open_dialog(page: Page) -> Locator:
@@ -123,7 +119,7 @@ def test_each_pause_in_typing_sends_one_request(browser: Browser, sites: Sites) 
     with open_page(browser, sites.allowed.url, others=(sites.app.url,)) as page:
         page.clock.install()
         page.reload()
-        asked = questions(page)
+        asked = questions_of(page)
         open_dialog(page)
         for key in "spiral":
             page.keyboard.press(key)
@@ -216,9 +212,10 @@ def test_a_typing_error_still_finds_the_page(browser: Browser, sites: Sites) -> 
         expect(page.get_by_role("option").first).to_contain_text("The spiral")
 
 
-def test_a_page_of_another_origin_gets_no_answer(browser: Browser, sites: Sites) -> None:
+@in_every_look
+def test_a_page_of_another_origin_gets_no_answer(browser: Browser, sites: Sites, look: Look) -> None:
     refused = ("CORS policy", "ERR_FAILED")
-    with open_page(browser, sites.refused.url, others=(sites.app.url,), expected=refused) as page:
+    with open_page(browser, sites.refused.url, others=(sites.app.url,), expected=refused, **look) as page:
         type_query(page, "gossamer")
         expect(page.locator(".gossamer-search [role=status]")).to_contain_text("does not answer")
         assert page.get_by_role("option").count() == 0
@@ -238,16 +235,33 @@ def test_texts_are_replaced_and_nothing_found_is_said(browser: Browser, sites: S
 
 def test_the_scripts_of_the_documentation_work(browser: Browser, sites: Sites) -> None:
     examples = [block.text for block in blocks(HOW_TO) if block.language == "html"]
+    (policy,) = (block.text for block in blocks(HOW_TO) if block.language == "text")
+    header, _, directives = policy.replace("https://search.example", sites.app.url.rstrip("/")).strip().partition(": ")
     names = ["Search", "Suchen"]
     for example, name in zip(examples, names, strict=True):
         script = example.replace("https://search.example/", sites.app.url)
-        sites.allowed.pages["/documented"] = handbook(sites.app.url)._replace(
-            body=f'<!doctype html><html lang="en"><title>Handbook</title><link rel="icon" href="data:,">{script}'
+        sites.allowed.pages["/documented"] = SiteResponse(
+            f'<!doctype html><html lang="en"><title>Handbook</title><link rel="icon" href="data:,">{script}',
+            headers={"Content-Type": "text/html; charset=utf-8", header: directives},
         )
         with open_page(browser, f"{sites.allowed.url}documented", others=(sites.app.url,)) as page:
             page.get_by_role("button", name=name).click()
             page.keyboard.type("silk")
             expect(page.get_by_role("option").first).to_contain_text("The silk")
+
+
+def test_the_documented_properties_set_colours_and_font(browser: Browser, sites: Sites) -> None:
+    (styles,) = (block.text for block in blocks(HOW_TO) if block.language == "css")
+    page_with_styles = handbook(sites.app.url, more=f"<style>{styles}</style>")
+    sites.allowed.pages["/styled"] = page_with_styles._replace(headers={"Content-Type": "text/html; charset=utf-8"})
+    with open_page(browser, f"{sites.allowed.url}styled", others=(sites.app.url,)) as page:
+        type_query(page, "silk")
+        expect(page.get_by_role("option").first).to_be_visible()
+        dialog = page.get_by_role("dialog")
+        assert dialog.evaluate("dialog => getComputedStyle(dialog).backgroundColor") == "rgb(255, 253, 248)"
+        assert dialog.evaluate("dialog => getComputedStyle(dialog).fontFamily") == "Georgia, serif"
+        all_hits = page.locator(".gossamer-search a.all")
+        assert all_hits.evaluate("link => getComputedStyle(link).color") == "rgb(122, 62, 157)"
 
 
 def test_a_site_narrows_the_search(browser: Browser, sites: Sites) -> None:

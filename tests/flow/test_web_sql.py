@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -119,14 +120,14 @@ def test_an_unvisited_page_has_every_tab(app: App) -> None:
 # -- the API page ------------------------------------------------------------------------------------------------------
 
 
-def test_every_parameter_is_described(app: App) -> None:
+def test_a_sentence_describes_every_parameter(app: App) -> None:
     paths = app.get("/openapi.json").json()["paths"]
     missing = [
         f"{verb} {path}: {one['name']}"
         for path, verbs in paths.items()
         for verb, call in verbs.items()
         for one in call.get("parameters", ())
-        if not one.get("description")
+        if not re.fullmatch(r"[A-Z].*\.", one.get("description", ""))
     ]
     assert missing == []
 

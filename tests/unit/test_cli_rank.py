@@ -11,7 +11,7 @@ from gossamer.cli import rank as commands
 from gossamer.cli.main import run
 from gossamer.graph.ranking.rank_web import MEASURES
 from gossamer.library import open_web
-from gossamer.store.follow.graph import Ranks
+from gossamer.store.follow.graph import Ranking, Ranks
 from helpers.store.small_web import SEED, build
 
 if TYPE_CHECKING:
@@ -65,7 +65,16 @@ def test_rank_reports_estimates_for_a_partly_visited_web(capsys: pytest.CaptureF
     assert out.splitlines()[0].split("\t")[:3] == ["score", "pagerank", "in"]
     assert SEED in out
     assert "\x1b" not in out
-    assert "Of 4 pages in scope, 50 % were visited: ranks are estimates." in err
+    assert "Of 4 pages in scope, 2 were visited (50 %): ranks are estimates." in err
+
+
+def test_only_a_whole_web_is_visited_to_100_percent(capsys: pytest.CaptureFixture[str]) -> None:
+    ranking = Ranking(
+        made_at=0, version=1, pages=999, links=0, hosts=1, visited=999, known=1000, measures=(), alpha=0.85,
+        weighted=False, include_unvisited=False, iterations=1,
+    )  # fmt: skip
+    commands._print_ranking(ranking)
+    assert "Of 1,000 pages in scope, 999 were visited (99 %)" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("web")

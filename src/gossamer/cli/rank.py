@@ -200,9 +200,10 @@ def _print_ranking(ranking: Ranking) -> None:
     if ranking.harmonic not in {"", "exact"}:
         print_message(f"Harmonic centrality is {ranking.harmonic}.")
     if ranking.visited < ranking.known:
-        share = 100 * ranking.visited_share
+        share = int(100 * ranking.visited_share)  # rounded down, so that 100 % means all
         print_message(
-            f"Of {pluralize(ranking.known, 'page')} in scope, {share:.0f} % were visited: ranks are estimates."
+            f"Of {pluralize(ranking.known, 'page')} in scope, {ranking.visited:,} were visited ({share} %):"
+            " ranks are estimates."
         )
 
 

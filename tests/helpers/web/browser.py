@@ -13,9 +13,10 @@ import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import psutil
+import pytest
 from playwright.sync_api import ViewportSize, expect, sync_playwright
 
 from helpers.cli.commands import command, environment
@@ -37,6 +38,13 @@ TOKEN = "only-for-tests"
 FLAGS = ("--enable-unsafe-swiftshader",)
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 DESK, PHONE = ViewportSize(width=1400, height=900), ViewportSize(width=390, height=800)
+Look = dict[str, Any]  # options of `open_page`
+LOOKS: dict[str, Look] = {
+    f"{scheme}, {size['width']} px": {"viewport": size, "color_scheme": scheme}
+    for scheme in SCHEMES
+    for size in (DESK, PHONE)
+}
+in_every_look = pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
 expect.set_options(timeout=PATIENCE * 1000)
 DRIVER = "GL Driver Message"
 
@@ -168,6 +176,18 @@ def accessibility_faults(page: Page) -> list[str]:
         for fault in result["violations"]
         for node in fault["nodes"]
     ]
+
+
+def questions_of(page: Page) -> list[str]:
+    """Return a list that gets each text for which a search box asks from now on."""
+    asked: list[str] = []
+
+    def note(request: Request) -> None:
+        if "/api/complete" in request.url:
+            asked.append(parse_qs(urlsplit(request.url).query)["q"][0])
+
+    page.on("request", note)
+    return asked
 
 
 def check_appearances(page: Page) -> None:

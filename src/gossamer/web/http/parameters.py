@@ -16,4 +16,10 @@ Url = Annotated[str, Query(max_length=4_096, description="A URL of this web.", e
 PageNumber = Annotated[int, Query(ge=1, le=MAX_PAGES, description="The page of the answer, starting at 1.")]
 Limit = Annotated[int, Query(ge=1, le=1_000, description="The largest number of rows to return.")]
 ShortText = Annotated[str, Query(max_length=300)]
-Date = Annotated[str, Query(max_length=10, pattern=r"^(\d{4}(-\d{2}(-\d{2})?)?)?$", description="YYYY[-MM[-DD]]")]
+DATE = r"^(\d{4}(-\d{2}(-\d{2})?)?)?$"
+ChangedSince = Annotated[
+    str, Query(max_length=10, pattern=DATE, description="Only pages changed on or after a day, month or year: 2024-05.")
+]
+ChangedBefore = Annotated[
+    str, Query(max_length=10, pattern=DATE, description="Only pages changed before a day, month or year: 2024-05-17.")
+]

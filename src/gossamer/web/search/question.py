@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import Depends, Query
 
-from gossamer.web.http.parameters import Date, PageNumber, ShortText, Words
+from gossamer.web.http.parameters import ChangedBefore, ChangedSince, PageNumber, ShortText, Words
 from gossamer.web.search.facets import Filters, SearchQuestion
 
 PER_PAGE = 10  # hits on a page by default
@@ -17,8 +17,8 @@ async def search_filters(
     host: ShortText = "",
     language: ShortText = "",
     type: ShortText = "",  # noqa: A002 - the name of the parameter
-    since: Date = "",
-    until: Date = "",
+    since: ChangedSince = "",
+    until: ChangedBefore = "",
 ) -> Filters:
     """Return the filters of a request. `async` because FastAPI runs a plain function in a thread."""
     return Filters(host=host, language=language, type=type, since=since, until=until)

@@ -81,7 +81,7 @@ class Combobox {
   }
 
   async search() {
-    this.request.abort();
+    this.cancelPending(); // an arrow may ask before the pause is over
     this.request = new AbortController();
     const { signal } = this.request;
     const text = this.input.value;
