@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gossamer import Crawler, open_web
+from gossamer.crawl import loop
 from gossamer.errors import SeedUnreachable, UsageError
 from gossamer.model import Field, Kind
 from webs.served import SiteResponse, SiteServer
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+HANGS = 10_000.0  # seconds; above the timeout of a test
 HOME = '<!doctype html><title>Home</title><p>Some words <a href="/a">to a</a> <a href="/gone">lost</a></p>'
 
 
@@ -35,6 +37,13 @@ def test_a_crawl_yields_its_pages_and_nothing_else(site: SiteServer, tmp_path: P
     assert {(page.url.removeprefix(site.url), page.title, page.status) for page in pages} == {
         ("", "Home", 200), ("a", "A", 200), ("b", "B", 200),
     }  # fmt: skip
+
+
+def test_a_crawl_ends_at_its_page_limit_without_waiting_for_a_heartbeat(
+    site: SiteServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop, "HEARTBEAT_SECONDS", HANGS)
+    assert len(list(Crawler(site.url, store=tmp_path / "web", max_pages=2))) == 2
 
 
 def test_a_page_has_its_links_text_and_source(site: SiteServer, tmp_path: Path) -> None:

@@ -547,8 +547,6 @@ class CrawlLoop:
         if decision.end_reason and self._plan.watch is not None:
             self.statistics.waiting_for = "the next visit that is due"
             self._next_poll = max(self._next_poll, self._next_due_check)
-        elif decision.end_reason and result.round is None:
-            self._next_heartbeat = now  # read the round before ending: another crawl may have added seeds
         else:
             self._has_ended, self.end_reason = bool(decision.end_reason), decision.end_reason
 

@@ -55,7 +55,7 @@ class WriteResult(Value, frozen=True, kw_only=True):
     leased: tuple[HostLease, ...] = ()
     shapes: tuple[ShapeEvidence, ...] = ()  # of new hosts, if asked for
     crawler_orders: CrawlerOrders | None = None  # the reply to a heartbeat
-    round: Round | None = None  # the current round, after a heartbeat or a lease of new hosts
+    round: Round | None = None  # the current round, after a heartbeat, a lease of new hosts, or no lease
     waiting: tuple[WaitingHost, ...] = ()  # if the order wanted work and the store had none
     seconds: float = 0.0  # duration
 
@@ -191,8 +191,8 @@ class StoreWriter:
             leased=tuple(leased),
             shapes=self._shapes_of_new_hosts(order, leased),
             crawler_orders=crawler_orders,
-            # New hosts may come from seeds that another crawl added to the round.
-            round=store.current_round() if order.report or (leased and order.new_hosts) else None,
+            # New hosts may come from seeds that another crawl added to the round. An idle crawler ends by its limits.
+            round=store.current_round() if order.report or is_idle or (leased and order.new_hosts) else None,
             waiting=waiting,
             seconds=time.perf_counter() - started,
         )
