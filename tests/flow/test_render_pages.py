@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from html import unescape
 from typing import TYPE_CHECKING
 
@@ -9,12 +10,15 @@ import pytest
 
 from conftest import package
 from gossamer.model import Kind, Outcome, PageResponse
-from helpers.render.render_loop import SITE, RenderLoop
+from helpers.render.render_loop import SITE, RenderLoop, all_processes, proportional_bytes
+from webs import museum
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+MUSEUM_PAGES = 120
+FOUR_TABS_BYTES = 450e6  # of the browser with its tabs and of the renderer process
 WEB = {
     "/app.js": "document.body.append('by script'); fetch('/data.json').then(r => r.text()).then(t => show(t));",
     "/data.json": "fetched data",
@@ -294,3 +298,26 @@ def test_a_full_chromium_renders_too() -> None:
         assert b"fetched data" in page.html
     finally:
         loop.close()
+
+
+# -- cost --------------------------------------------------------------------------------------------------------------
+
+
+def test_four_tabs_take_at_most_450_megabytes(browser_program: Path, museum_scripts: Path) -> None:
+    """Also with the garbage of thirty pages in each. `bench/render.py` measures the same beside other work."""
+    files = museum.client_rendered(museum_scripts)
+    web = {path: file.body.decode() if isinstance(file.body, bytes) else file.body
+           for path, file in files.items() if not path.endswith(".png")}  # fmt: skip
+    routes = [path for path in museum.routes() if path.startswith("/exhibits/")][:MUSEUM_PAGES]
+    peak = 0
+    with closing(RenderLoop(browser_program, web, tabs=4)) as loop:
+        for path in routes:
+            loop.submit(museum.SHELL, f"{SITE}{path}")
+        while len(loop.pages) < len(routes):
+            loop.run_until(lambda: len(loop.pages) % 10 == 0 or len(loop.pages) == len(routes), "pages")
+            peak = max(peak, sum(map(proportional_bytes, all_processes(loop))))
+            loop.step()
+    print(f"{peak / 1e6:.0f} MB")
+    assert {page.outcome for page in loop.pages} == {Outcome.FETCHED}
+    assert all(b"<h1>Exhibit" in page.html for page in loop.pages)
+    assert peak < FOUR_TABS_BYTES

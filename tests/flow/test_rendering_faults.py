@@ -18,6 +18,7 @@ import pytest
 from gossamer.crawl.rendering.decisions import TRIALS
 from helpers.cli.commands import FAST, command, environment, query
 from helpers.patience import slowness, until
+from helpers.render.render_loop import proportional_bytes
 from helpers.render.rendering_crawl import SCRIPT
 from hostile.rendered import HOSTILE_PAGES, HostileToBrowsers
 from webs import museum
@@ -105,12 +106,6 @@ def is_running(process: psutil.Process) -> bool:
     with suppress(psutil.NoSuchProcess):
         return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
     return False
-
-
-def proportional_bytes(process: psutil.Process) -> int:
-    with suppress(psutil.Error):
-        return int(process.memory_full_info().pss)
-    return 0
 
 
 def command_line(process: psutil.Process) -> str:

@@ -16,7 +16,15 @@ if TYPE_CHECKING:
 
 _HEAP_MEBIBYTES = 384  # of the JavaScript heap of a tab; buffers are outside it, under RLIMIT_DATA
 _YOUNG_MEBIBYTES = 4  # of its new objects, a quarter of the default: saves 10 MB a tab and costs no measurable time
+# Of old objects, before the first full collection. Without it tabs keep the garbage of the pages before: a browser with
+# four tabs took 585 MB instead of 440, for as much CPU time.
+_FIRST_COLLECTION_MEBIBYTES = 8
 _SMALL_SHARED_MEMORY = 512 << 20  # bytes of /dev/shm, below which the browser uses files in its HOME; Docker has 64 MiB
+JS_FLAGS = (
+    f"--max-old-space-size={_HEAP_MEBIBYTES}",
+    f"--max-semi-space-size={_YOUNG_MEBIBYTES}",
+    f"--initial-old-space-size={_FIRST_COLLECTION_MEBIBYTES}",
+)
 
 # The browser connects to nothing.
 NETWORK_SWITCHES = (
@@ -72,7 +80,7 @@ def browser_command(options: RenderOptions, home: Path, *, sandbox: bool) -> lis
         options.browser,
         "--remote-debugging-pipe",
         f"--user-data-dir={home}",
-        f"--js-flags=--max-old-space-size={_HEAP_MEBIBYTES},--max-semi-space-size={_YOUNG_MEBIBYTES}",
+        f"--js-flags={','.join(JS_FLAGS)}",
         f"--disable-features={','.join(DISABLED_FEATURES)}",
         "--enable-features=NetworkServiceInProcess2",  # it has nothing to do, and a process of its own takes 20 MB
         # Frames share the process of their page, which takes 30 MB. Pages of two hosts never share one, because each

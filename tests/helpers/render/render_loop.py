@@ -118,6 +118,13 @@ def all_processes(loop: RenderLoop | None = None) -> list[psutil.Process]:
     return [each for renderer in renderer_processes(loop) for each in (renderer, *renderer.children(recursive=True))]
 
 
+def proportional_bytes(process: psutil.Process) -> int:
+    """Return the memory of a process, with its part of what it shares; 0 for one that has ended."""
+    with suppress(psutil.Error):
+        return int(process.memory_full_info().pss)
+    return 0
+
+
 def seconds_without_core(loop: RenderLoop) -> dict[int, float]:
     """Return how long the threads of a pool's processes, and ours, were ready to run and had no core, by process."""
     found = {}
