@@ -28,6 +28,7 @@ from webs.served import SiteResponse, SiteServer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import httpx
     from playwright.sync_api import Browser, Locator, Page, Route
 
 HOW_TO = ROOT / "docs/how-to/search-box-for-your-site.md"
@@ -70,7 +71,8 @@ class Sites:
 def sites(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sites]:
     with SiteServer({}) as allowed, SiteServer({}) as refused:
         origin = allowed.url.rstrip("/")
-        with served_app(tmp_path_factory.mktemp("widget"), site(), "--origin", origin) as app:
+        options = ("--origin", origin, "--trusted-proxy", "127.0.0.1", "--rate", "2")  # loopback itself has no rate
+        with served_app(tmp_path_factory.mktemp("widget"), site(), *options) as app:
             for server in (allowed, refused):
                 server.pages["/"] = handbook(app.url)
             allowed.pages["/german"] = handbook(app.url, GERMAN)
@@ -309,6 +311,20 @@ def test_only_allowed_origins_may_read_answers(sites: Sites) -> None:
             assert "access-control-allow-origin" not in sites.app.get(path, headers={"Origin": origin}).headers
     for path in ("api/status", "api/page?url=x", ""):
         assert "access-control-allow-origin" not in sites.app.get(path, headers={"Origin": allowed}).headers
+
+
+def test_a_visitor_who_asks_too_often_is_told_so(sites: Sites) -> None:
+    """The page may read the refusal; its proxy names the visitor, and other visitors go on."""
+    origin = {"Origin": sites.allowed.url.rstrip("/")}
+
+    def ask(visitor: str) -> httpx.Response:
+        return sites.app.get("api/complete?q=silk", headers={**origin, "X-Forwarded-For": visitor})
+
+    until(lambda: ask("192.0.2.7").status_code == 429, "the refusal", pause=0)
+    refused = ask("192.0.2.7")
+    assert refused.headers["access-control-allow-origin"] == origin["Origin"]
+    assert "slow down" in refused.json()["detail"]
+    assert ask("192.0.2.8").status_code == 200
 
 
 def test_a_preflight_is_answered_for_allowed_origins_only(sites: Sites) -> None:

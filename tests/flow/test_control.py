@@ -277,6 +277,15 @@ def test_a_short_crawl_is_listed_after_its_end(tmp_path: Path) -> None:
     assert (row["pages_per_second"], row["bytes_per_second"], row["limit"], row["waiting_for"]) == (0, 0, "", "")
 
 
+def test_a_verbose_crawl_prints_each_visit_with_its_outcome(tmp_path: Path) -> None:
+    with SiteServer({"/": '<a href="/a">a</a> <a href="/gone">lost</a>', "/a": ""}) as site:
+        done = gossamer("crawl", site.url, "-v", "--store", tmp_path / "verbose")
+        plain = gossamer("crawl", site.url, "--store", tmp_path / "plain")
+    visits = {f"200 fetched {site.url}", f"200 fetched {site.url}a", f"404 not found {site.url}gone: 404 Not Found"}
+    assert visits <= {*done.stderr.splitlines()}
+    assert not visits & {*plain.stderr.splitlines()}
+
+
 # -- a full disk: a small file system that grows once the crawl pauses -------------------------------------------------
 
 

@@ -159,6 +159,13 @@ def test_an_empty_result_is_printed_with_a_suggestion(web: Path) -> None:
     assert "Did you mean: spaghetti?" in shown
 
 
+def test_a_word_that_does_not_occur_is_said_not_to(web: Path) -> None:
+    shown = gossamer_on_terminal("word", "zzzzqqqq", "--store", str(web))
+    assert (shown.code, "This word does not occur in the index." in shown.output) == (0, True)
+    assert "documents" not in shown.output
+    assert "does not occur" not in gossamer_on_terminal("word", "spiders", "--store", str(web)).output
+
+
 def test_a_query_without_words_finds_nothing_and_says_why(web: Path) -> None:
     result = search_json(web, '"..." ?!')
     assert (result["total"], result["hits"], result["notes"]) == (0, [], ["The query contains no word."])

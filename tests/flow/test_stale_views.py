@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
 
+from gossamer.graph.arrays import graph_directory
 from gossamer.graph.pictures.palette import community_hex
+from gossamer.graph.pictures.selection import select_picture
+from gossamer.graph.snapshot import open_graph
 from gossamer.web.graph.graph_cache import GraphCache
 from gossamer.web.graph.views import GraphView, NeighbourOptions, ViewOptions, neighbours
 from gossamer.web.http.sessions import SessionPool
+from gossamer.wiring import open_store
 from helpers.cli.commands import FAST, crawl, gossamer
 from helpers.web.served_app import served_app
 from webs.served import SiteServer
@@ -19,7 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-OPTIONS = ViewOptions(level="pages")
+    from gossamer.web.graph.views import Level
+
 RANKED = {
     "/": "<p><a href=/a>a</a> <a href=/b>b</a>",
     "/a": "<p><a href=/>home</a> <a href=/b>b</a>",
@@ -33,9 +38,9 @@ class Explorer:
     def __init__(self, sessions: SessionPool, cache: GraphCache) -> None:
         self._sessions, self._cache = sessions, cache
 
-    def view(self) -> GraphView:
+    def view(self, level: Level = "pages") -> GraphView:
         with self._sessions.open() as session:
-            return self._cache.view(session, OPTIONS)
+            return self._cache.view(session, ViewOptions(level=level))
 
     def neighbours(self, key: str) -> GraphView:
         with self._sessions.open() as session:
@@ -113,6 +118,22 @@ def test_the_page_view_names_a_community_as_the_explorer_does(tmp_path: Path) ->
         assert f"{number} · {name}</dd>" in page
         assert f'fill="{community_hex(number)}"' in page
         assert f'fill="{community_hex(number, on_dark=True)}"' in page
+
+
+@pytest.mark.parametrize("level", ["pages", "hosts"])
+def test_a_picture_names_numbers_and_colours_communities_as_the_explorer_does(
+    site: SiteServer, tmp_path: Path, level: Level
+) -> None:
+    with SiteServer({"/": f"<title>Other</title><a href={site.url}>site</a>"}) as other:
+        crawl(site.url, tmp_path / "web", other.url, *FAST)
+    rank(tmp_path / "web")
+    with explorer(tmp_path / "web") as seen, closing(open_store(str(tmp_path / "web"), read_only=True)) as store:
+        view = seen.view(level)
+        with graph_directory(str(tmp_path / "web")) as directory:
+            picture = select_picture(store, open_graph(store, directory), level)
+    assert {one.community: one.name for one in view.communities} == picture.names
+    labels = zip((names[0] for names in picture.labels), picture.communities.tolist(), strict=True)
+    assert sorted(labels) == sorted(zip(view.nodes.label, view.nodes.community, strict=True))
 
 
 def test_a_web_without_ranks_has_communities_of_the_view(site: SiteServer, tmp_path: Path) -> None:
