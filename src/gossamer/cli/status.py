@@ -37,7 +37,7 @@ from gossamer.cli.pager import page_output, pager_option, print_table_notes, wid
 from gossamer.cli.report_table import with_short_paths
 from gossamer.errors import UsageError
 from gossamer.kernels import native
-from gossamer.store.read.questions import Question
+from gossamer.store.read.questions import read_rendered_reasons
 from gossamer.store.read.rank_state import read_rank_state
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def status(store: str, as_json: bool) -> None:
         counts, current, version, fresh = web.counts(), web.current_round(), web.version(), freshness(web, store)
         crawlers = [crawler for crawler in web.crawlers() if is_at_work(crawler)]
         totals, ranks = web.visited_totals(), read_rank_state(web)
-        reasons: dict[str, int] = dict(web.ask(Question.RENDERED_REASONS)) if counts.rendered else {}
+        reasons = read_rendered_reasons(web, counts)
     rate = sum(crawler.pages_per_second for crawler in crawlers)
     if as_json:
         fields = {

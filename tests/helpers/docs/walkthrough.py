@@ -32,12 +32,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from helpers.cli.commands import NO_RANKING, environment
 from helpers.docs.notebook import Output, cell_text, code_cells
-from helpers.patience import PATIENCE
+from helpers.patience import PATIENCE, slowness
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 COLUMNS = 140  # of the terminal: wide enough for every table
+# A command that is ended after some seconds; a slow machine gets more, so that the command has begun its work.
+TIMEOUT = re.compile(r"\b(timeout (?:--\S+ )*)(\d+)( gossamer )")
 
 
 # -- reading pages -----------------------------------------------------------------------------------------------------
@@ -172,6 +174,7 @@ class Reader:
         for theirs, ours in self._names.items():
             text = text.replace(f"https://{theirs}", f"http://{ours}")
             text = re.sub(rf"\b{re.escape(theirs)}\b", ours, text)
+        text = TIMEOUT.sub(lambda match: f"{match[1]}{int(match[2]) * slowness():.1f}{match[3]}", text)
         # The local server stands in for the world, so the crawl needs permission for private addresses.
         return text.replace("gossamer crawl --query", "gossamer crawl --allow-private 127.0.0.0/8 --query")
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from playwright.sync_api import sync_playwright
 
+from helpers.patience import PATIENCE
 from webs.canary import NAME_SERVER
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ def browser_with_given_pages(
             ignore_default_args=list(CLOSING_SWITCHES), args=list(switches), env={**os.environ, "HOME": home},
         )  # fmt: skip
         try:
+            context.set_default_timeout(1000 * PATIENCE)
             context.route("**/*", answer)
             yield context
         finally:

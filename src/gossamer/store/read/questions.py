@@ -15,6 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from gossamer.store.protocol import ReportSource
+    from gossamer.store.values import Counts
+
 
 class Question(Enum):
     """A question: its name, the columns of an answer, and its parameters."""
@@ -104,3 +107,8 @@ def _parse_statements(package: str) -> ReportStatements:
         {name: sql for kind, name, sql in sections if kind == "question"},
         {name: sql for kind, name, sql in sections if kind == "count"},
     )
+
+
+def read_rendered_reasons(store: ReportSource, counts: Counts) -> dict[str, int]:
+    """Return why a browser rendered pages, and how many for each reason; most first."""
+    return dict(store.ask(Question.RENDERED_REASONS)) if counts.rendered else {}
