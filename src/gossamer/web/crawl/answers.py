@@ -13,6 +13,7 @@ from gossamer.basics.locations import local_directory
 from gossamer.config import load
 from gossamer.kernels import native
 from gossamer.revisit.pace import schedule_from_settings
+from gossamer.store.read.questions import Question
 from gossamer.store.read.rank_state import RankState, read_rank_state
 from gossamer.store.values import (
     Counts,
@@ -61,6 +62,7 @@ class RoundStatus(msgspec.Struct, frozen=True, kw_only=True):
 class Status(Counts, frozen=True, kw_only=True):
     """The size of the web, its crawlers at work, its round and its freshness."""
 
+    rendered_reasons: dict[str, int]  # why a browser rendered pages, with their number
     crawlers: list[CrawlerStatus]
     rate: float  # pages per second of all crawlers together
     round: RoundStatus | None
@@ -84,6 +86,7 @@ def status(session: ReadSession) -> Status:
         cut=counts.cut,
         rendered=counts.rendered,
         unrendered=counts.unrendered,
+        rendered_reasons=dict(store.ask(Question.RENDERED_REASONS)) if counts.rendered else {},
         crawlers=at_work,
         rate=sum(crawler.pages_per_second for crawler in at_work),
         round=_round_status(store),
