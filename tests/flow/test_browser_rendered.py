@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
+import httpx
 import pytest
 
+from helpers.cli.commands import gossamer
+from helpers.patience import PATIENCE
 from helpers.render.rendering_crawl import SCRIPT, rendering_crawl
 from helpers.web.browser import AppServer, check_appearances, open_page
 from webs.served import SiteResponse, SiteServer
@@ -65,6 +69,13 @@ def test_what_scripts_made_and_the_source_are_apart(crawled: tuple[AppServer, st
         stored = page.frame_locator("iframe").locator("body")
         stored.wait_for(state="attached")
         assert stored.inner_text().strip() == ""
+
+
+def test_the_api_counts_the_reasons_as_the_command_does(crawled: tuple[AppServer, str]) -> None:
+    server, _ = crawled
+    status = httpx.get(f"{server.url}api/status", timeout=PATIENCE).json()
+    printed = json.loads(gossamer("status", "--json", "--store", server.store).stdout)
+    assert status["rendered_reasons"] == printed["rendered_reasons"] == {"app shell": 1}
 
 
 def test_a_plain_page_has_one_reading(crawled: tuple[AppServer, str], browser: Browser) -> None:

@@ -108,6 +108,8 @@ def visit_given_pages(
     pages = canary.pages(origin)
     site.requests.clear()
     with browser_with_given_pages(package("chromium"), origin, pages, prefix=prefix, switches=switches) as context:
+        context.set_default_timeout(1000 * PATIENCE)
+        context.set_default_navigation_timeout(1000 * PATIENCE)
         shown: set[str] = set()
         for path in PATHS:
             page = context.new_page()
