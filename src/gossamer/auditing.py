@@ -13,7 +13,7 @@ import os
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,13 +29,14 @@ from gossamer.graph.reports.audit_file import (
     web_state,
 )
 from gossamer.graph.reports.base import ReportOptions, count_stored_parts, missing_data
+from gossamer.processes.helper_process import connect_to_parent, helper_process
 from gossamer.processes.limits import disable_core_dumps, ignore_interrupts
 from gossamer.processes.start import start_python
 from gossamer.wiring import open_store
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterator, Sequence
 
     from gossamer.graph import OnProgress
     from gossamer.graph.reports.audit import WebState
@@ -45,7 +46,9 @@ if TYPE_CHECKING:
 QUICK_REPORTS = tuple(report for report in COUNTED_REPORTS if not report.inspects)
 SLOW_REPORTS = tuple(report for report in COUNTED_REPORTS if report.inspects)
 NICENESS = 10  # of the background process: crawls and searches go first
-MAX_THREADS = 4  # for the statements of quick reports
+MAX_PROCESSES = 4  # for the statements of quick reports
+MIN_HELPED_PAGES = 2_000  # of a smaller web one process counts them sooner than a second one has started
+HELPER = "count_for_parent"  # the function of the other processes
 
 
 def main() -> None:
@@ -121,30 +124,58 @@ def count_reports(
     return stored
 
 
-def _count_quick(location: str, store: Store, reports: Iterable[Report], state: WebState) -> dict[str, ReportCount]:
-    """Count in several threads, each with a store of its own; SQLite and PostgreSQL then use several cores."""
+def _count_quick(location: str, store: Store, reports: Sequence[Report], state: WebState) -> dict[str, ReportCount]:
+    """Count in several processes. Threads would need as long as one, because all wait for SQLite's memory allocator."""
+    counts: dict[str, ReportCount] = {}
     todo = iter(reports)
-
-    def count_some(opened: Store) -> dict[str, ReportCount]:
-        return {each.code: _count(opened, each, state) for each in todo}
-
-    def open_and_count(_: int) -> dict[str, ReportCount]:
-        with closing(open_store(location, read_only=True)) as own:
-            return count_some(own)
-
-    others = min(available_cores(), MAX_THREADS) - 1
-    with ThreadPoolExecutor(max(others, 1)) as threads:
-        started = [threads.submit(open_and_count, number) for number in range(others)]
-        counts = count_some(store)
+    is_big = store.counts().documents >= MIN_HELPED_PAGES
+    helpers = min(available_cores(), MAX_PROCESSES) - 1 if is_big and len(reports) > 1 else 0
+    with ThreadPoolExecutor(max(helpers, 1)) as threads:  # each waits for one process
+        started = [threads.submit(_count_in_helper, location, todo, state) for _ in range(helpers)]
+        counts |= {each.code: _count(store, each, state) for each in todo}
         for each in started:
             counts |= each.result()
+    lost = (each for each in reports if each.code not in counts)  # with a helper that exited
+    return counts | {each.code: _count(store, each, state) for each in lost}
+
+
+def _count_in_helper(location: str, todo: Iterator[Report], state: WebState) -> dict[str, ReportCount]:
+    """Let a helper process count the next reports; return what it has counted when it exits or none is left."""
+    counts: dict[str, ReportCount] = {}
+    with suppress(EOFError, OSError), helper_process("gossamer.auditing", function=HELPER) as helper:
+        helper.send_bytes(location.encode())  # not as an argument, because it may have a password
+        helper.recv_bytes()  # before it takes a report, so that this process does not wait for its start
+        for each in todo:
+            helper.send_bytes(each.code.encode())
+            counts[each.code] = _stamped(int(helper.recv_bytes()), state)
     return counts
 
 
+def count_for_parent(descriptor: str) -> None:
+    """Count the reports that the parent process asks for by their codes, in a process on another core."""
+    disable_core_dumps()
+    reports = {each.code: each for each in QUICK_REPORTS}
+    with (
+        suppress(EOFError, OSError, GossamerError),  # the parent may be gone; it counts what this process leaves
+        connect_to_parent(descriptor) as parent,
+        closing(open_store(parent.recv_bytes().decode(), read_only=True)) as store,
+    ):
+        parent.send_bytes(b"")
+        while True:
+            parent.send_bytes(str(_findings(store, reports[parent.recv_bytes().decode()])).encode())
+
+
 def _count(store: Store, report: Report, state: WebState) -> ReportCount:
+    return _stamped(_findings(store, report), state)
+
+
+def _findings(store: Store, report: Report) -> int:
     current = store.current_round()
     since = current.started_at if current and "since" in report.takes else 0.0
-    findings = report.count(store, ReportOptions(since=since))
+    return report.count(store, ReportOptions(since=since))
+
+
+def _stamped(findings: int, state: WebState) -> ReportCount:
     return ReportCount(findings=findings, counted_at=time.time(), state=state.digest)
 
 

@@ -28,7 +28,7 @@ from gossamer.errors import GossamerError
 from gossamer.model import Kind, Outcome, Position, State
 from gossamer.store.sqlite.opening import current_schema
 from helpers.docs.notebook import code_cells
-from helpers.docs.walkthrough import Reader, blocks, code_words, looks_like, prose
+from helpers.docs.walkthrough import Block, Reader, blocks, code_words, looks_like, prose
 from hostile.cases import with_table
 from webs.served import SiteResponse, SiteServer
 
@@ -128,6 +128,42 @@ def test_a_notebook_runs_and_shows_its_outputs(notebook: Path, tmp_path: Path) -
         outputs = reader.run_notebook(notebook)
     assert outputs == [cell["outputs"] for cell in code_cells(notebook)]
     assert str(tmp_path) not in notebook.read_text()
+
+
+# What a test lacks to run a block of commands without output -> which blocks need it.
+NEEDS = {
+    "a build": "make ", "an installation": "pip install", "the checkout": r"\.venv/bin/python",
+    "a shell of its own": "sqlite3 -readonly", "a person who answers": "forget localhost", "no end": "gossamer watch",
+    "other networks": r"wiki\.lan|proxy", "other addresses than loopback": r"--host 0\.0\.0\.0",
+    "a database server": "createuser|GOSSAMER_SQL_URL", "a cluster": ":9200|GOSSAMER_INDEX_USER",
+    "a search service": "--query", "a browser": r"--screenshots|--unsafe-browser",
+    "files of others": r"\.warc\.gz|/usr/share", "a crawler at work": "gossamer pause",
+}  # fmt: skip
+SILENT_BLOCKS = [
+    pytest.param(block, id=f"{page_name(page)}: {block.text.partition(chr(10))[0]}")
+    for page in WRITTEN_BY_HAND
+    for block in blocks(page)
+    if block.language == "sh" and not re.search("|".join(NEEDS.values()), block.text)
+]
+EXAMPLE = {"/": '<title>Example</title><p>Some words. <a href="/more">More</a>', "/more": "<title>More</title>"}
+
+
+@pytest.mark.parametrize("block", SILENT_BLOCKS)
+def test_commands_without_shown_output_run(block: Block, tmp_path: Path) -> None:
+    with SiteServer(EXAMPLE) as site:
+        reader = Reader(tmp_path, {"example.org": site.authority})
+        try:
+            reader.run_silently("gossamer crawl https://example.org")  # pages tell of an earlier crawl
+            for command in block.text.replace("\\\n", " ").splitlines():
+                reader.run_silently(command)
+        finally:
+            reader.leave()
+
+
+@pytest.mark.parametrize("need", NEEDS)
+def test_a_need_is_that_of_a_page(need: str) -> None:
+    texts = [block.text for page in WRITTEN_BY_HAND for block in blocks(page) if block.language == "sh"]
+    assert any(re.search(NEEDS[need], text) for text in texts)
 
 
 def test_wrong_output_on_a_page_is_noticed() -> None:

