@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gossamer.model import PageRequest, PageResponse, RenderedPage, RenderJob
+from gossamer.model import Outcome, PageRequest, PageResponse, RenderedPage, RenderJob
 from gossamer.render.options import RenderOptions
 from gossamer.render.pages.cdp import CdpMessage
 from gossamer.render.pages.page_requests import PausedRequest
-from gossamer.render.pages.page_run import PageRun
+from gossamer.render.pages.page_run import PageRun, Stage
 from gossamer.render.pages.snapshot import SnapshotReader
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ class WrittenTab:
         self.commands: list[str] = []
         self.answers: dict[str, str] = {}  # request -> what became of it
         self.asked: list[PageRequest] = []
+        self.finished: list[bytes] = []
         self.has_given_up = False
 
     def send(
@@ -45,7 +46,8 @@ class WrittenTab:
         return len(self.asked)
 
     def finish(self, page: RenderedPage, *, is_broken: bool) -> None:
-        raise AssertionError(page.reason)
+        assert page.outcome is Outcome.FETCHED, page.reason
+        self.finished.append(page.html)
 
     def give_up(self) -> None:
         self.has_given_up = True
@@ -119,6 +121,43 @@ def test_responses_over_the_limit_of_all_of_a_page_are_refused(tab: WrittenTab) 
         run.on_answer(PageResponse(number, 200, {}, bytes(size)))
     assert [tab.answers[name] for name in "123"] == ["fulfillRequest", "fulfillRequest", "failRequest"]
     assert run._budget.cut == "response bytes"
+
+
+def quiet_page(tab: WrittenTab) -> PageRun:
+    """Return a page whose document has loaded and is quiet, so that it is read."""
+    run = page_run(tab)
+    run.on_request(request("page", PAGE))
+    run.on_event("Page.domContentEventFired", {})
+    settle(run)
+    return run
+
+
+def settle(run: PageRun) -> None:
+    run._world = 1
+    run._on_quiet(message(result={"result": {"value": 0}}))
+
+
+def test_a_request_that_comes_behind_the_quiet_is_waited_for(tab: WrittenTab) -> None:
+    run = quiet_page(tab)
+    run.on_request(request("late", OTHER, "Fetch"))
+    run._on_snapshot(b"<p>without", "")
+    assert run.stage is Stage.LOADING
+    run.on_answer(PageResponse(1, 200, {}, b"more"))
+    settle(run)
+    run._on_snapshot(b"<p>with", "")
+    assert tab.finished == [b"<p>with"]
+
+
+def test_a_page_that_goes_on_asking_is_read_at_last(tab: WrittenTab) -> None:
+    run = quiet_page(tab)
+    for number in range(1, 4):
+        run.on_request(request(str(number), OTHER, "Fetch"))
+        run._on_snapshot(b"<p>without", "")
+        run.on_answer(PageResponse(number, 200, {}, b""))
+        settle(run)
+    run.on_request(request("last", OTHER, "Fetch"))
+    run._on_snapshot(b"<p>last", "")
+    assert tab.finished == [b"<p>last"]
 
 
 def test_a_large_document_is_never_sent_for_its_closed_roots(tab: WrittenTab) -> None:

@@ -34,6 +34,7 @@ QUIET_MILLISECONDS = 100  # without a change and without an open request: the pa
 _ARRIVAL_SECONDS = 0.5  # a document arrives within 20 ms, unless a script of the page before holds the tab
 STOP_SECONDS = 1.5  # that a page over its time has to give up its thread, until its tab is killed
 _READ_SECONDS = 8.0  # for the snapshot and the screenshot of a page that still answers
+_REREADS = 3  # of a page that goes on asking
 _SCROLLS = 20  # steps down a page that grows
 _SCREENSHOT = {"x": 0, "y": 0, "width": 1280, "height": 800, "scale": 1}
 
@@ -89,6 +90,7 @@ class PageRun:
         self._follows_another = follows_another
         self._is_loaded = False
         self._world: int | None = None  # our script context in the document
+        self._rereads = 0
         self._scrolls = 0
         self._height = 0
         self._routes: dict[str, None] = {}
@@ -297,6 +299,9 @@ class PageRun:
     def _on_snapshot(self, html: bytes | None, cut: str) -> None:
         if self.stage is not Stage.READING:
             return
+        if not self._is_stopped and not self._traffic.is_idle and self._rereads < _REREADS:
+            self._wait_again()
+            return
         self._budget.note(cut)
         if html is None:
             self._fail(Outcome.RENDERER_CRASHED, "the browser cannot serialize the document")
@@ -305,6 +310,13 @@ class PageRun:
             self._tab.send("Page.captureScreenshot", picture, partial(self._on_screenshot, html))
         else:
             self._succeed(html)
+
+    def _wait_again(self) -> None:
+        """Wait for a request that was on its way when the document was quiet, as on a busy machine, and read again."""
+        self._rereads += 1
+        self._reader = SnapshotReader(self._tab, self._options)
+        self._stage_deadline = None
+        self.stage = Stage.LOADING
 
     def _on_screenshot(self, html: bytes, answer: CdpMessage) -> None:
         if self.stage is Stage.READING:
