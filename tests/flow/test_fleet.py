@@ -27,7 +27,7 @@ from helpers.store.postgres_server import DedicatedPostgres
 from webs.delayed import DelayedSites, SeenRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 CRAWLERS = 4
@@ -168,6 +168,16 @@ def is_declared_lost(server: DedicatedPostgres, pid: int) -> bool:
     return ("lost",) in rows
 
 
+def stop_a_holder(crawlers: Sequence[subprocess.Popen[bytes]], location: str) -> subprocess.Popen[bytes]:
+    """Stop a crawler that holds hosts. It is stopped first, because a slow look would find hosts given back since."""
+    for crawler in crawlers:
+        crawler.send_signal(signal.SIGSTOP)
+        if held_by(location, crawler.pid):
+            return crawler
+        crawler.send_signal(signal.SIGCONT)
+    raise AssertionError("no crawler holds hosts")
+
+
 def check_each_visit_is_committed_once(server: DedicatedPostgres, directory: Path, *, pages: int, rounds: int) -> None:
     """Cut connections, kill the server, and stop a crawler for longer than a lease, several times each."""
     with fleet(server, directory, pages=pages, delay=0.5) as crawling, CuttingProxy(server.uri) as proxy:
@@ -178,10 +188,7 @@ def check_each_visit_is_committed_once(server: DedicatedPostgres, directory: Pat
             assert proxy.cut()
             server.kill()
         until(lambda: visit_counts(server.location)[1] >= HOSTS * pages // 2, "half of the visits")
-        held = {crawler.pid: held_by(server.location, crawler.pid) for crawler in crawling.crawlers}
-        victim = max(crawling.crawlers, key=lambda crawler: len(held[crawler.pid]))
-        assert held[victim.pid], "the crawler holds hosts when it is stopped"
-        victim.send_signal(signal.SIGSTOP)
+        victim = stop_a_holder(crawling.crawlers, server.location)
         try:
             until(lambda: is_declared_lost(server, victim.pid), "others to take over its hosts")
         finally:
