@@ -58,14 +58,14 @@ wheel: .venv/.ready frontend ## Build the packages into dist/: Gossamer with the
 	$(call IF_CARGO,$(MATURIN) --release --out dist)
 	@test -n '$(CARGO)' || echo '$(INSTALL_RUST): dist/ has no compiled kernels.' >&2
 
-# Tests run in one process more than a two-core machine has cores, because many of them wait for servers and clocks. The
+# Tests run in two processes more than a two-core machine has cores, because many of them wait for servers and clocks. The
 # tests of a file share its fixtures, so they stay in one process. Slow files come first (tests/conftest.py). Meanwhile a
 # background job downloads OpenSearch.
 test: .venv/.ready-dev $(KERNELS) test-packages $(BUILT) ## Run the tests except the long ones, up to 13 minutes on two cores.
 	@.venv/bin/python tests/opensearch/jars.py &
 	$(call IF_CARGO,$(MAKE) --no-print-directory test-crate)
 	cd frontend && $(NPM) run --silent test
-	.venv/bin/pytest -m 'not full' -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
+	.venv/bin/pytest -m 'not full' -n 4 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-crate: .venv/.ready-dev
 	@folder=$$(.venv/bin/python -c '$(FIND_LIBRARY)') && if test -n "$$folder"; then cd native && \

@@ -90,6 +90,7 @@ def test_postgresql_has_the_same_web(
     assert page(site.url, location)["rendered"] == "app shell"
 
 
+@pytest.mark.full
 def test_a_fleet_shares_what_it_learns_about_shapes(
     browser_program: Path, museum_scripts: Path, twin_readings: Readings, postgres: PostgresServer, tmp_path: Path
 ) -> None:
