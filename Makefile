@@ -61,7 +61,7 @@ wheel: .venv/.ready frontend ## Build the packages into dist/: Gossamer with the
 # Tests run in two processes more than a two-core machine has cores, because many of them wait for servers and clocks. The
 # tests of a file share its fixtures, so they stay in one process. Slow files come first (tests/conftest.py). Meanwhile a
 # background job downloads OpenSearch.
-test: .venv/.ready-dev $(KERNELS) test-packages $(BUILT) ## Run the tests except the long ones, up to 13 minutes on two cores.
+test: .venv/.ready-dev $(KERNELS) test-packages $(BUILT) ## Run the tests except the long ones, some 16 minutes on two cores.
 	@.venv/bin/python tests/opensearch/jars.py &
 	$(call IF_CARGO,$(MAKE) --no-print-directory test-crate)
 	cd frontend && $(NPM) run --silent test

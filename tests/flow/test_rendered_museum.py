@@ -81,6 +81,7 @@ def test_never_says_how_many_pages_need_a_browser(site: museum.MuseumServer, tmp
     assert "1 page would need a browser" in gossamer("status", "--store", tmp_path).stdout
 
 
+@pytest.mark.full
 def test_postgresql_has_the_same_web(
     browser_program: Path, site: museum.MuseumServer, twin_readings: Readings, postgres: PostgresServer, tmp_path: Path
 ) -> None:
