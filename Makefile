@@ -184,7 +184,7 @@ $(MODULES): frontend/package.json frontend/package-lock.json frontend/.npmrc | $
 
 $(BUILT): $(MODULES) frontend/vite.config.ts frontend/widget.config.ts src/gossamer/web/static/combobox.js \
 		$(shell find frontend/src -type f 2>/dev/null)
-	@cd frontend && $(NPM) run --silent build -- --logLevel warn
+	@cd frontend && $(NPM) run --silent build
 	@touch $@
 
 .venv-bench/.ready: requirements/bench.lock
