@@ -565,10 +565,10 @@ class CrawlLoop:
         self._drop_in_flight()
         try:
             self._writer.close()
+            self._readmit_leftovers()
             self._give_back_hosts(self._now())
             self._parts.store.heartbeat(self._parts.identity.id, self.statistics.build_last_report(), self._now())
             self._parts.store.leave(self._parts.identity.id)
-            self._readmit_leftovers()
             if self.end_reason == policy.COMPLETE:
                 self._parts.store.finish_round(self._now())
             self._collect_end_report()
@@ -590,6 +590,7 @@ class CrawlLoop:
         """Apply settings of a newer round to queued URLs, if this crawl ends before it read them.
 
         Other crawlers continue with the URLs found here, and the current round must have decided about all of them.
+        This comes before the hosts are given back, because another crawler may lease their URLs at once.
         """
         current = self._parts.store.current_round()
         if current is not None:
