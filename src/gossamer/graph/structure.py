@@ -1,7 +1,6 @@
 """Structure of a graph: components, bow-tie, communities, cores, related pages.
 
-Pure functions over `LinkMatrix`. Communities and cores come from NetworKit. Its import takes longer than most
-computations here, so only they load it.
+Pure functions over `LinkMatrix`. Communities and cores come from NetworKit, which only they load.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from gossamer.graph.bonds import gather_rows
+from gossamer.graph.networkit_loader import load_networkit
 from gossamer.graph.ranking.distances import UNREACHED, shortest_distances
 
 if TYPE_CHECKING:
@@ -154,12 +154,10 @@ class UndirectedGraph:
         self._nodes, self._edges = links.nodes, links.edges
         if not links.edges:
             return
-        import networkit  # noqa: PLC0415 - a slow import
-
+        self._kit = load_networkit()
         edges = symmetric_edges(links)
         ends = edges.row.astype(np.uint64), edges.col.astype(np.uint64)  # NetworKit crashes on 32-bit numbers
-        self._kit = networkit
-        self._graph = networkit.GraphFromCoo((edges.data, ends), n=links.nodes, weighted=True, directed=False)
+        self._graph = self._kit.GraphFromCoo((edges.data, ends), n=links.nodes, weighted=True, directed=False)
 
     def communities(self) -> Communities:
         """Find communities by the Leiden method."""

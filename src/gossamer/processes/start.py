@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 # Processes that read pages of strangers need none of these.
 SECRET_VARIABLES = frozenset({"PGPASSWORD", "GOSSAMER_STORE", "GOSSAMER_SQL_URL", "GOSSAMER_INDEX_PASSWORD"})
+# numpy would start a thread for each core to multiply big matrices. No child does that, and starting them takes time.
+ONE_NUMPY_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
 
 
 def start_python(
@@ -38,7 +40,7 @@ def start_python(
         stdout=stdout,
         stderr=stderr,
         pass_fds=pass_fds,
-        env=environment,
+        env=ONE_NUMPY_THREAD | dict(os.environ if environment is None else environment),
         process_group=None if own_session else 0,
         start_new_session=own_session,
     )
