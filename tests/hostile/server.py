@@ -127,7 +127,10 @@ class HostileServer:
             task.cancel()
         self._loop.run_until_complete(asyncio.gather(*self._tasks, return_exceptions=True))
         for writer in self._writers:
-            writer.transport.abort()
+            with contextlib.suppress(
+                AttributeError
+            ):  # asyncio cannot abort a transport that closed after its last byte
+                writer.transport.abort()
         self._loop.run_until_complete(asyncio.sleep(0.01))  # callbacks close the sockets
         self._loop.run_until_complete(self._loop.shutdown_asyncgens())
         self._loop.close()
