@@ -10,6 +10,7 @@ import html
 import inspect
 import re
 import shlex
+import shutil
 import sqlite3
 import tomllib
 from base64 import b64encode
@@ -148,16 +149,32 @@ SILENT_BLOCKS = [
 EXAMPLE = {"/": '<title>Example</title><p>Some words. <a href="/more">More</a>', "/more": "<title>More</title>"}
 
 
-@pytest.mark.parametrize("block", SILENT_BLOCKS)
-def test_commands_without_shown_output_run(block: Block, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def example_web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, dict[str, str]]]:
+    """Return a folder with the web that such blocks tell of, and the address that stands for its site."""
+    folder = tmp_path_factory.mktemp("example")
     with SiteServer(EXAMPLE) as site:
-        reader = Reader(tmp_path, {"example.org": site.authority})
+        names = {"example.org": site.authority}
+        reader = Reader(folder, names)
         try:
-            reader.run_silently("gossamer crawl https://example.org")  # pages tell of an earlier crawl
-            for command in block.text.replace("\\\n", " ").splitlines():
-                reader.run_silently(command)
+            reader.run_silently("gossamer crawl https://example.org")
         finally:
             reader.leave()
+        yield folder / "web", names
+
+
+@pytest.mark.parametrize("block", SILENT_BLOCKS)
+def test_commands_without_shown_output_run(
+    block: Block, tmp_path: Path, example_web: tuple[Path, dict[str, str]]
+) -> None:
+    web, names = example_web
+    shutil.copytree(web, tmp_path / "web")
+    reader = Reader(tmp_path, names)
+    try:
+        for command in block.text.replace("\\\n", " ").splitlines():
+            reader.run_silently(command)
+    finally:
+        reader.leave()
 
 
 @pytest.mark.parametrize("need", NEEDS)
