@@ -58,14 +58,17 @@ wheel: .venv/.ready frontend ## Build the packages into dist/: Gossamer with the
 	$(call IF_CARGO,$(MATURIN) --release --out dist)
 	@test -n '$(CARGO)' || echo '$(INSTALL_RUST): dist/ has no compiled kernels.' >&2
 
-# Tests run in two processes more than a two-core machine has cores, because many of them wait for servers and clocks. The
+# Some machines forbid Python to write compiled modules. Collecting the tests then takes twice as long, in every process.
+KEEP_BYTECODE := PYTHONDONTWRITEBYTECODE=
+
+# Tests run in three processes more than a two-core machine has cores, because many of them wait for servers and clocks. The
 # tests of a file share its fixtures, so they stay in one process. Slow files come first (tests/conftest.py). Meanwhile a
 # background job downloads OpenSearch.
 test: .venv/.ready-dev $(KERNELS) test-packages $(BUILT) ## Run the tests except the long ones, some 16 minutes on two cores.
 	@.venv/bin/python tests/opensearch/jars.py &
 	$(call IF_CARGO,$(MAKE) --no-print-directory test-crate)
 	cd frontend && $(NPM) run --silent test
-	.venv/bin/pytest -m 'not full' -n 4 --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(KEEP_BYTECODE) .venv/bin/pytest -m 'not full' -n 5 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-crate: .venv/.ready-dev
 	@folder=$$(.venv/bin/python -c '$(FIND_LIBRARY)') && if test -n "$$folder"; then cd native && \
@@ -73,10 +76,10 @@ test-crate: .venv/.ready-dev
 	else echo 'The tests of native/ were left out: they need the library of Python (Debian: libpython3-dev).' >&2; fi
 
 test-fast: .venv/.ready-dev ## Run the tests that need no server and no browser, up to 90 seconds on two cores.
-	.venv/bin/pytest -m 'fast and not full' -n 2 --dist worksteal $(addprefix tests/,unit contract corpus) $(ARGS)
+	$(KEEP_BYTECODE) .venv/bin/pytest -m 'fast and not full' -n 2 --dist worksteal $(addprefix tests/,unit contract corpus) $(ARGS)
 
 test-full: test ## Run the tests, then the long ones: many kills, big webs, rare errors.
-	.venv/bin/pytest -m full $(ARGS)
+	$(KEEP_BYTECODE) .venv/bin/pytest -m full $(ARGS)
 
 test-packages: .venv/.ready-dev $(NODE_READY)
 	@.venv/bin/python tests/webs/debian.py

@@ -1,6 +1,6 @@
-"""The index on a real OpenSearch of three nodes: the contract of every index, and faults that only a cluster has.
+"""The index on a real OpenSearch: the contract of every index, and faults that only a cluster has.
 
-All tests are in one file, so that one worker of pytest starts the cluster. Tests that kill nodes come last.
+All tests are in one file, so that one worker of pytest starts the cluster. Tests that kill a node come last.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from helpers.patience import PATIENCE, until
 from helpers.search.quality import cranfield, score_collection
 from helpers.suites import suite
 from opensearch import jars
-from opensearch.cluster import ThreeNodes
+from opensearch.cluster import OpenSearchNodes
 from opensearch.proxy import Proxy
 from webs import debian
 from webs.nginx import Nginx, Site
@@ -57,12 +57,25 @@ SHORT = 0.5  # seconds of patience for a fault that does not pass
 
 
 @pytest.fixture(scope="module")
-def three_nodes() -> Iterator[ThreeNodes]:
-    """Start the cluster."""
+def class_path() -> str:
+    """Return the class path of OpenSearch."""
     class_path = jars.get()
     if class_path is None:
         skip_or_fail("OpenSearch is not here: `make test-packages` gets it, with Maven and a JDK")
-    with ThreeNodes(class_path) as cluster:
+    return class_path
+
+
+@pytest.fixture(scope="module")
+def one_node(class_path: str) -> Iterator[OpenSearchNodes]:
+    """Start a cluster of one node, enough for all tests that kill none."""
+    with OpenSearchNodes(class_path, 1) as node:
+        yield node
+
+
+@pytest.fixture(scope="module")
+def three_nodes(class_path: str) -> Iterator[OpenSearchNodes]:
+    """Start a cluster of three nodes, one of which a test may kill."""
+    with OpenSearchNodes(class_path, 3) as cluster:
         yield cluster
 
 
@@ -95,13 +108,13 @@ class ClusterIndex:
 
 
 @pytest.fixture
-def new_index(three_nodes: ThreeNodes) -> Iterator[Callable[..., ClusterIndex]]:
+def new_index(one_node: OpenSearchNodes) -> Iterator[Callable[[], ClusterIndex]]:
     """Return a function that creates empty, separate indexes; all are deleted after the test."""
     created: list[ClusterIndex] = []
     with ExitStack() as stack:
 
-        def create(replicas: int = 0) -> ClusterIndex:
-            created.append(ClusterIndex(three_nodes.url(f"test-{next(NUMBERS)}"), stack, replicas))
+        def create() -> ClusterIndex:
+            created.append(ClusterIndex(one_node.url(f"test-{next(NUMBERS)}"), stack))
             return created[-1]
 
         yield create
@@ -177,19 +190,19 @@ def test_a_document_that_the_cluster_refuses_is_set_aside_with_its_reason(index:
     assert "media_type" in index.reader().set_aside_documents()[2]
 
 
-def test_a_busy_cluster_is_asked_again(index: ClusterIndex, three_nodes: ThreeNodes) -> None:
+def test_a_busy_cluster_is_asked_again(index: ClusterIndex, one_node: OpenSearchNodes) -> None:
     def busy(path: str, number: int) -> int:
         return 429 if path.endswith("_bulk") and number <= 3 else 0
 
-    with Proxy(three_nodes.nodes[0], refuse=busy) as proxy:
+    with Proxy(one_node.nodes[0], refuse=busy) as proxy:
         with closing(OpenSearchWriter(index.location(index.url_through(proxy)))) as writer:
             fill(writer, indexable(1, page("Egg")))
         assert sum(path.endswith("pages/_bulk") for path in proxy.requests) == 4
     assert index.find("egg") == [1]
 
 
-def test_a_cluster_that_stays_busy_is_reported(index: ClusterIndex, three_nodes: ThreeNodes) -> None:
-    with Proxy(three_nodes.nodes[0], refuse=lambda path, _: 429 if path.endswith("_bulk") else 0) as proxy:
+def test_a_cluster_that_stays_busy_is_reported(index: ClusterIndex, one_node: OpenSearchNodes) -> None:
+    with Proxy(one_node.nodes[0], refuse=lambda path, _: 429 if path.endswith("_bulk") else 0) as proxy:
         writer = OpenSearchWriter(index.location(index.url_through(proxy), patience=SHORT))
         writer.put(documents(indexable(1, page("Egg"))))
         with pytest.raises(IndexUnreachable, match="cannot answer now"):
@@ -198,8 +211,8 @@ def test_a_cluster_that_stays_busy_is_reported(index: ClusterIndex, three_nodes:
     assert index.reader().version == 0
 
 
-def test_lost_responses_do_no_harm(index: ClusterIndex, three_nodes: ThreeNodes) -> None:
-    with Proxy(three_nodes.nodes[0], lose=lambda _, number: number % 2 == 1) as proxy:
+def test_lost_responses_do_no_harm(index: ClusterIndex, one_node: OpenSearchNodes) -> None:
+    with Proxy(one_node.nodes[0], lose=lambda _, number: number % 2 == 1) as proxy:
         for version, text in ((1, "egg"), (2, "ham")):
             with closing(OpenSearchWriter(index.location(index.url_through(proxy)))) as writer:
                 fill(writer, indexable(1, page("Menu", text)), version=version)
@@ -252,7 +265,7 @@ def test_an_unreachable_cluster_is_reported() -> None:
 
 
 def test_a_password_from_the_environment_is_sent_over_tls(
-    three_nodes: ThreeNodes, index: ClusterIndex, tmp_path: Path
+    one_node: OpenSearchNodes, index: ClusterIndex, tmp_path: Path
 ) -> None:
     certificate = tmp_path / "certificate.pem"
     make = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1 -addext subjectAltName=IP:127.0.0.1"
@@ -261,7 +274,7 @@ def test_a_password_from_the_environment_is_sent_over_tls(
     )
     certificate.write_text(certificate.read_text() + (tmp_path / "out.pem").read_text())
     secrets = {"GOSSAMER_INDEX_USER": "somebody", "GOSSAMER_INDEX_PASSWORD": "secret"}
-    with Proxy(three_nodes.nodes[0], certificate=certificate) as proxy:
+    with Proxy(one_node.nodes[0], certificate=certificate) as proxy:
         address = ClusterAddress.parse(index.url_through(proxy))
         location = OpenSearchLocation(Cluster(address, secrets, ca_file=str(tmp_path / "out.pem")), replicas=0)
         with closing(OpenSearchWriter(location)) as writer:
@@ -273,10 +286,10 @@ def test_a_password_from_the_environment_is_sent_over_tls(
 
 
 @pytest.mark.parametrize(("status", "sentence"), [(401, "wants a user name"), (403, "does not allow this")])
-def test_a_cluster_that_refuses_access_is_reported(three_nodes: ThreeNodes, status: int, sentence: str) -> None:
+def test_a_cluster_that_refuses_access_is_reported(one_node: OpenSearchNodes, status: int, sentence: str) -> None:
     secrets = {"GOSSAMER_INDEX_USER": "somebody", "GOSSAMER_INDEX_PASSWORD": "secret"}
     with (
-        Proxy(three_nodes.nodes[0], refuse=lambda *_: status) as proxy,
+        Proxy(one_node.nodes[0], refuse=lambda *_: status) as proxy,
         closing(Cluster(ClusterAddress.parse(f"{proxy.node}/web"), secrets)) as cluster,
         pytest.raises(IndexRefused, match=sentence) as error,
     ):
@@ -287,7 +300,9 @@ def test_a_cluster_that_refuses_access_is_reported(three_nodes: ThreeNodes, stat
 # -- the commands ------------------------------------------------------------------------------------------------------
 
 
-def test_commands_use_the_index_of_their_settings(three_nodes: ThreeNodes, index: ClusterIndex, tmp_path: Path) -> None:
+def test_commands_use_the_index_of_their_settings(
+    one_node: OpenSearchNodes, index: ClusterIndex, tmp_path: Path
+) -> None:
     (tmp_path / "root").mkdir()
     for name in ("index", "egg", "ham"):
         links = '<a href="egg.html">eggs</a> <a href="ham.html">ham</a>' if name == "index" else ""
@@ -403,17 +418,26 @@ def test_an_index_process_killed_repeatedly_completes_the_index(some_pages: Path
 
 
 @pytest.fixture
-def repaired_cluster(three_nodes: ThreeNodes) -> ThreeNodes:
-    """Return the cluster, complete again after a test that killed a node."""
+def repaired_cluster(three_nodes: OpenSearchNodes) -> OpenSearchNodes:
+    """Return the three nodes, all at work again after a test that killed one."""
     three_nodes.revive()
     return three_nodes
 
 
+@pytest.fixture
+def replicated_index(repaired_cluster: OpenSearchNodes) -> Iterator[ClusterIndex]:
+    """An empty index with a copy of each part on another node."""
+    with ExitStack() as stack:
+        index = ClusterIndex(repaired_cluster.url(f"test-{next(NUMBERS)}"), stack, replicas=1)
+        yield index
+    index.request("DELETE", "/NAME.*")
+
+
+@pytest.mark.full
 def test_a_node_killed_during_indexing_loses_no_page(
-    repaired_cluster: ThreeNodes, new_index: Callable[..., ClusterIndex], some_pages: Path
+    repaired_cluster: OpenSearchNodes, replicated_index: ClusterIndex, some_pages: Path
 ) -> None:
-    index = new_index(replicas=1)
-    index.writer().close()
+    replicated_index.writer().close()
     repaired_cluster.wait_for(3, "green")
     killed: list[int] = []
 
@@ -422,19 +446,19 @@ def test_a_node_killed_during_indexing_loses_no_page(
             killed.append(repaired_cluster.manager())
             repaired_cluster.kill(killed[0])
 
-    update_from(some_pages, index, kill)
+    update_from(some_pages, replicated_index, kill)
     assert killed
-    check_holds_all_of(some_pages, index)
+    check_holds_all_of(some_pages, replicated_index)
 
 
+@pytest.mark.full
 def test_searches_return_all_hits_or_a_sentence_while_a_node_is_killed(
-    repaired_cluster: ThreeNodes, new_index: Callable[..., ClusterIndex]
+    repaired_cluster: OpenSearchNodes, replicated_index: ClusterIndex
 ) -> None:
-    index = new_index(replicas=1)
-    with closing(index.writer()) as writer:
+    with closing(replicated_index.writer()) as writer:
         fill(writer, *(indexable(number, page("Egg", f"ham {number}")) for number in range(1, 200)))
     repaired_cluster.wait_for(3, "green")
-    readers = [index.reader() for _ in range(4)]
+    readers = [replicated_index.reader() for _ in range(4)]
     results: list[int | str] = []
     repaired_cluster.kill(repaired_cluster.manager())
     killed = time.monotonic()

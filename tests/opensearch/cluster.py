@@ -1,4 +1,4 @@
-"""Three OpenSearch nodes on loopback, each a process that a test can kill."""
+"""OpenSearch nodes on loopback, each a process that a test can kill."""
 
 from __future__ import annotations
 
@@ -18,25 +18,24 @@ from urllib.request import urlopen
 
 from helpers.patience import PATIENCE
 
-NODES = 3
 # Below the ephemeral range, so that a node gets the same ports again after a kill.
 PORTS = range(20_000, 32_000)
 # Small heaps and quick compilation, because test nodes are short-lived.
 JAVA = ("java", "-Xms128m", "-Xmx320m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
 
 
-class ThreeNodes:
+class OpenSearchNodes:
     """A cluster, as a context manager."""
 
-    def __init__(self, class_path: str) -> None:
-        self._class_path = class_path
-        self._ports = _free_ports(2 * NODES)
+    def __init__(self, class_path: str, count: int) -> None:
+        self._class_path, self._count = class_path, count
+        self._ports = _free_ports(2 * count)
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
 
     @property
     def nodes(self) -> list[str]:
         """Return the URL of each node."""
-        return [f"http://127.0.0.1:{port}" for port in self._ports[:NODES]]
+        return [f"http://127.0.0.1:{port}" for port in self._ports[: self._count]]
 
     def url(self, name: str) -> str:
         """Return an index URL: all nodes, and the name of an index."""
@@ -44,10 +43,10 @@ class ThreeNodes:
 
     def __enter__(self) -> Self:
         self._folder = Path(tempfile.mkdtemp(prefix="opensearch-"))
-        for number in range(NODES):
+        for number in range(self._count):
             self.start(number)
         try:
-            self.wait_for(NODES)
+            self.wait_for(self._count)
         except AssertionError:
             self.__exit__()
             raise
@@ -60,15 +59,15 @@ class ThreeNodes:
 
     def start(self, number: int) -> None:
         """Start a node with the data it had before a kill."""
-        transport = [f"127.0.0.1:{port}" for port in self._ports[NODES:]]
+        transport = [f"127.0.0.1:{port}" for port in self._ports[self._count :]]
         settings = {
             "cluster.name": "gossamer-tests",
             "node.name": f"node-{number}",
             "network.host": "127.0.0.1",
             "http.port": self._ports[number],
-            "transport.port": self._ports[NODES + number],
+            "transport.port": self._ports[self._count + number],
             "discovery.seed_hosts": ",".join(transport),
-            "cluster.initial_cluster_manager_nodes": ",".join(f"node-{one}" for one in range(NODES)),
+            "cluster.initial_cluster_manager_nodes": ",".join(f"node-{one}" for one in range(self._count)),
             "cluster.routing.allocation.disk.threshold_enabled": "false",  # test machines have full disks
             "cluster.fault_detection.leader_check.interval": "500ms",
             "node.store.allow_mmap": "false",
@@ -89,9 +88,9 @@ class ThreeNodes:
 
     def revive(self) -> None:
         """Start all killed nodes."""
-        for number in set(range(NODES)) - self._processes.keys():
+        for number in set(range(self._count)) - self._processes.keys():
             self.start(number)
-        self.wait_for(NODES)
+        self.wait_for(self._count)
 
     def manager(self) -> int:
         """Return the number of the node that manages the cluster."""
