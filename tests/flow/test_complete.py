@@ -34,7 +34,11 @@ def expected_outcome(response: WalkedPage) -> str:
 
 @pytest.mark.parametrize(
     "site",
-    ["python3.11-doc", "postgresql-doc-15", debian.JAVA_MODULE, pytest.param(debian.JAVA, marks=pytest.mark.full)],
+    [
+        "python3.11-doc",
+        "postgresql-doc-15",
+        *(pytest.param(name, marks=pytest.mark.full) for name in (debian.JAVA_MODULE, debian.JAVA)),
+    ],
 )
 def test_a_crawl_of_documentation_equals_an_independent_walk(
     documentation_webs: Nginx, site: str, tmp_path: Path

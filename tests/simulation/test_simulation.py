@@ -20,7 +20,7 @@ from simulation.planted import PLANTED_BUGS, planted_bug
 from simulation.run import Summary, run_seed
 
 TESTS = Path(__file__).parents[1]
-SEEDS = 150  # of `make test`
+SEEDS = 100  # of `make test`
 FULL_SEEDS = 10_000  # of `make test-full`, other ones
 SEEDS_UNTIL_FOUND = 400  # within which a planted fault shows
 RARE_BUG = "a visit is written without its lease"  # hundreds of seeds do not show it
