@@ -61,14 +61,14 @@ wheel: .venv/.ready frontend ## Build the packages into dist/: Gossamer with the
 # Some machines forbid Python to write compiled modules. Collecting the tests then takes twice as long, in every process.
 KEEP_BYTECODE := PYTHONDONTWRITEBYTECODE=
 
-# Tests run in six processes, also on two cores, because many of them wait for servers and clocks. The tests of a file
+# Tests run in five processes, also on two cores, because many of them wait for servers and clocks. The tests of a file
 # share its fixtures, so they stay in one process. Slow files come first (tests/conftest.py). Meanwhile a background job
 # downloads OpenSearch.
-test: .venv/.ready-dev $(KERNELS) test-packages $(BUILT) ## Run the tests except the long ones, some 16 minutes on two cores.
+test: .venv/.ready-dev $(KERNELS) test-packages $(BUILT) ## Run the tests except the long ones, some 13 minutes on two cores.
 	@.venv/bin/python tests/opensearch/jars.py &
 	$(call IF_CARGO,$(MAKE) --no-print-directory test-crate)
 	cd frontend && $(NPM) run --silent test
-	$(KEEP_BYTECODE) .venv/bin/pytest -m 'not full' -n 6 --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(KEEP_BYTECODE) .venv/bin/pytest -m 'not full' -n 5 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-crate: .venv/.ready-dev
 	@folder=$$(.venv/bin/python -c '$(FIND_LIBRARY)') && if test -n "$$folder"; then cd native && \

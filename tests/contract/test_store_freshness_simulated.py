@@ -148,7 +148,7 @@ def longest_wait(visits: dict[str, list[float]]) -> float:
     [
         pytest.param(False, False, 0.01, id="no hints"),
         pytest.param(True, False, 0.01, id="Last-Modified", marks=pytest.mark.full),
-        pytest.param(False, True, 0.15, id="a sitemap with dates"),
+        pytest.param(False, True, 0.15, id="a sitemap with dates", marks=pytest.mark.full),
         pytest.param(True, True, 0.15, id="both", marks=pytest.mark.full),
     ],
 )

@@ -161,6 +161,7 @@ def search_without_scripts(page: Page, words: str) -> None:
     page.wait_for_selector("#hits")
 
 
+@pytest.mark.full
 def test_the_demo_web_opens_for_the_pictures_of_the_documentation(browser: Browser, tmp_path: Path) -> None:
     size = {"width": 1200, "height": 760}
     with demo_app(tmp_path / "demo") as app:

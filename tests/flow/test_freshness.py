@@ -270,7 +270,8 @@ def targets_with_changed_bonds(before: Path, after: Path) -> set[str]:
     return {row[1] for row in (old - new) + (new - old)}
 
 
-@pytest.mark.parametrize("kills", [5, pytest.param(20, marks=pytest.mark.full)])
+@pytest.mark.full
+@pytest.mark.parametrize("kills", [5, 20])
 def test_a_second_pass_killed_repeatedly_equals_a_fresh_crawl(webs: Webs, tmp_path: Path, kills: int) -> None:
     store = shutil.copytree(webs.before, tmp_path / "web")
     chance = random.Random(kills)

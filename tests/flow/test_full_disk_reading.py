@@ -129,7 +129,7 @@ def on_the_small_disk(disk: Path, case: str, state: str) -> None:
 @pytest.mark.parametrize(
     ("case", "state"),
     [
-        ("a_web_closed_cleanly", "full"),
+        pytest.param("a_web_closed_cleanly", "full", marks=pytest.mark.full),
         ("a_web_of_a_killed_crawler_without_the_index_of_its_log", "full"),
         pytest.param("a_web_of_a_killed_crawler", "full", marks=pytest.mark.full),
         pytest.param("a_web_closed_cleanly", "read_only", marks=pytest.mark.full),

@@ -34,7 +34,7 @@ POLL_SECONDS = 0.2  # between reads of the server's log, which take up to 0.1 s
 @pytest.mark.parametrize(
     ("site", "kills"),
     [
-        pytest.param(debian.JAVA_MODULE, 5, id="five kills"),
+        pytest.param(debian.JAVA_MODULE, 3, id="three kills"),
         pytest.param(debian.JAVA, 20, id="twenty kills", marks=pytest.mark.full),
     ],
 )

@@ -122,6 +122,7 @@ def visit_given_pages(
     assert {f"{origin}{path}" for path in PATHS} <= shown
 
 
+@pytest.mark.full
 def test_given_pages_alone_do_not_keep_a_browser_from_the_canary(canary: Canary, site: SiteServer) -> None:
     visit_given_pages(canary, site)
     assert canary.vectors_hit() >= UNDER_A_CLIENT
@@ -138,6 +139,7 @@ def test_the_switches_alone_keep_a_browser_from_the_canary(canary: Canary, site:
     assert (canary.hits, site.paths()) == ([], [])
 
 
+@pytest.mark.full
 def test_the_empty_network_alone_keeps_a_browser_from_the_canary(canary: Canary, site: SiteServer) -> None:
     visit_given_pages(canary, site, prefix=(sys.executable, "-c", LEAVE_THE_NETWORK))
     assert (canary.hits, site.paths()) == ([], [])

@@ -206,7 +206,10 @@ def assert_complete(store: Path, part: Sequence[str], most_lost: int) -> None:
 
 @pytest.mark.parametrize(
     ("kills", "part"),
-    [pytest.param(3, HALF, id="3 kills"), pytest.param(20, (), id="20 kills", marks=pytest.mark.full)],
+    [
+        pytest.param(3, HALF, id="3 kills", marks=pytest.mark.full),
+        pytest.param(20, (), id="20 kills", marks=pytest.mark.full),
+    ],
 )
 def test_a_killed_browser_costs_at_most_the_page_it_shows(
     browser_program: Path, museum_scripts: Path, tmp_path: Path, kills: int, part: tuple[str, ...]
