@@ -59,10 +59,10 @@ SHORT = 0.5  # seconds of patience for a fault that does not pass
 @pytest.fixture(scope="module")
 def class_path() -> str:
     """Return the class path of OpenSearch."""
-    class_path = jars.get()
-    if class_path is None:
+    found = jars.get()
+    if found is None:
         skip_or_fail("OpenSearch is not here: `make test-packages` gets it, with Maven and a JDK")
-    return class_path
+    return found
 
 
 @pytest.fixture(scope="module")

@@ -154,7 +154,7 @@ def assert_recovers(loop: RenderLoop) -> None:
     assert seconds < RECOVERY_SECONDS or seconds < RECOVERY_SECONDS * slowness(), f"took {seconds:.1f} s"
 
 
-# Seconds each; the others show the same limits.
+# These pages take seconds each. The others meet the same limits.
 SLOW = {"2,000 frames", "endless microtasks", "closed root of 400,000 nodes"}
 
 

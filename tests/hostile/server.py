@@ -127,9 +127,8 @@ class HostileServer:
             task.cancel()
         self._loop.run_until_complete(asyncio.gather(*self._tasks, return_exceptions=True))
         for writer in self._writers:
-            with contextlib.suppress(
-                AttributeError
-            ):  # asyncio cannot abort a transport that closed after its last byte
+            # asyncio fails to abort a transport that has closed by itself after its last byte.
+            with contextlib.suppress(AttributeError):
                 writer.transport.abort()
         self._loop.run_until_complete(asyncio.sleep(0.01))  # callbacks close the sockets
         self._loop.run_until_complete(self._loop.shutdown_asyncgens())

@@ -23,7 +23,7 @@ TESTS = Path(__file__).parents[1]
 SEEDS = 100  # of `make test`
 FULL_SEEDS = 10_000  # of `make test-full`, other ones
 SEEDS_UNTIL_FOUND = 400  # within which a planted fault shows
-RARE_BUG = "a visit is written without its lease"  # hundreds of seeds do not show it
+RARE_BUG = "a visit is written without its lease"  # shows only after hundreds of seeds
 
 
 def test_no_seed_breaks_a_rule() -> None:

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from gossamer.graph.networkit_loader import UNUSED, _missing
+from gossamer.graph.networkit_loader import UNUSED, _without
 
 LOADED = """
 import sys
@@ -26,8 +26,7 @@ def test_networkit_comes_without_libraries_for_pictures_and_tables() -> None:
 
 
 def test_only_the_thread_that_loads_it_misses_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if name == "colorsys"]:
-        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delitem(sys.modules, "colorsys", raising=False)
     imported: list[str] = []
 
     def import_it() -> None:
@@ -35,7 +34,7 @@ def test_only_the_thread_that_loads_it_misses_them(monkeypatch: pytest.MonkeyPat
 
         imported.append(colorsys.__name__)
 
-    with _missing(frozenset({"colorsys"})):
+    with _without(frozenset({"colorsys"})):
         with pytest.raises(ModuleNotFoundError, match="colorsys is not loaded here"):
             import_it()
         other = threading.Thread(target=import_it)

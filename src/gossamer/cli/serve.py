@@ -73,8 +73,10 @@ def serve(host: str, port: int, inherited: int | None, store: str, as_json: bool
         if has_unfinished_forget(web, store):
             start_index_update(store)
     listener = listen(host, port) if inherited is None else socket.socket(fileno=inherited)
+    from gossamer.processes.start import ONE_NUMPY_THREAD
+
     # The server answers requests in several threads already; more threads for one layout would only compete.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ.update(ONE_NUMPY_THREAD | os.environ)  # a user's own value wins
     try:
         from gossamer.web.http.security import access_rules
         from gossamer.web.server import serve as run

@@ -22,14 +22,14 @@ UNUSED = frozenset({"matplotlib", "networkx", "pandas"})
 
 def load_networkit() -> ModuleType:
     """Return NetworKit."""
-    with _missing(UNUSED):
+    with _without(UNUSED):
         return importlib.import_module("networkit")
 
 
 @contextmanager
-def _missing(names: frozenset[str]) -> Iterator[None]:
-    """Let imports of packages fail in this thread, unless they are loaded already."""
-    finder = _MissingFinder(names)
+def _without(names: frozenset[str]) -> Iterator[None]:
+    """Let this thread import none of these packages; loaded ones stay."""
+    finder = _RefusingFinder(names)
     sys.meta_path.insert(0, finder)
     try:
         yield
@@ -37,13 +37,13 @@ def _missing(names: frozenset[str]) -> Iterator[None]:
         sys.meta_path.remove(finder)
 
 
-class _MissingFinder(MetaPathFinder):
-    """Finds no package of some names for the thread that made it; other threads may import them meanwhile."""
+class _RefusingFinder(MetaPathFinder):
+    """Refuses some packages to the thread that made it; other threads may import them meanwhile."""
 
     def __init__(self, names: frozenset[str]) -> None:
         self._names, self._thread = names, threading.get_ident()
 
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> None:  # noqa: ARG002 - the protocol has them
-        """Raise an error for one of the names; let the other finders look for all others."""
+        """Raise an error for one of the packages, and leave all others to the next finders."""
         if fullname in self._names and threading.get_ident() == self._thread:
             raise ModuleNotFoundError(f"{fullname} is not loaded here", name=fullname)

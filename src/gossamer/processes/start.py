@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 # Processes that read pages of strangers need none of these.
 SECRET_VARIABLES = frozenset({"PGPASSWORD", "GOSSAMER_STORE", "GOSSAMER_SQL_URL", "GOSSAMER_INDEX_PASSWORD"})
-# numpy would start a thread for each core to multiply big matrices. No child does that, and starting them takes time.
+# numpy starts a thread for each core, to multiply big matrices. That takes time, and makes no process of ours faster.
 ONE_NUMPY_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
 
 

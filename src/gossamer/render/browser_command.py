@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 _HEAP_MEBIBYTES = 384  # of the JavaScript heap of a tab; buffers are outside it, under RLIMIT_DATA
 _YOUNG_MEBIBYTES = 2  # of its new objects, an eighth of the default: saves 14 MB a tab
-# Of old objects, before the first full collection. Without it tabs keep the garbage of the pages before: a browser with
-# four tabs took 585 MB instead of 440 with 8 MiB. With 4 MiB it takes 15 MB less again.
+# Of old objects, before the first full collection. Without it four tabs keep 160 MB of garbage of the pages before, and
+# with 8 MiB they keep 15 MB.
 _FIRST_COLLECTION_MEBIBYTES = 4
 _SMALL_SHARED_MEMORY = 512 << 20  # bytes of /dev/shm, below which the browser uses files in its HOME; Docker has 64 MiB
 JS_FLAGS = (
